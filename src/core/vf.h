@@ -46,6 +46,14 @@
 #define VF_PEEL _Pragma("GCC unroll 32")
 #endif
 
+/** Before a loop of as many turns as a vector has elements: it stays a loop until it becomes vector code. gcc unrolls
+ *  loops of up to 16 turns before, and does not find vectors in what is left. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+#define VF_KEEP _Pragma("GCC unroll 1")
+#else
+#define VF_KEEP
+#endif
+
 VF_STATIC_ASSERT((-5 >> 1) == -3, "vfront relies on arithmetic right shifts of negative numbers");
 
 /** Marker of an absent index, match or sum. */

@@ -80,24 +80,38 @@ static void moments(const uint8_t *disc, ptrdiff_t pitch, int32_t *mx, int32_t *
     }
 }
 
+/** Points of the pattern as two rows, so that vector code does not take them apart for each key point. */
+struct points {
+    int16_t x[POINTS], y[POINTS];
+};
+static void take_apart(struct points *p)
+{
+    for (int32_t i = 0; i < POINTS; i++) {
+        p->x[i] = pattern[i / 2][2 * (i % 2)];
+        p->y[i] = pattern[i / 2][2 * (i % 2) + 1];
+    }
+}
+
 /** Offsets from the key point [bytes] of the rotated points of the pattern. */
-VF_HOT static void rotate_pattern(int32_t *restrict offset, const int8_t (*restrict at)[2], int32_t pitch,
+VF_HOT static void rotate_pattern(int32_t *restrict offset, const struct points *restrict at, int32_t pitch,
                                   struct vf_rotation_q14 t)
 {
     for (int32_t i = 0; i < POINTS; i++)
-        offset[i] = vf_rotated_y(t, at[i][0], at[i][1]) * pitch + vf_rotated_x(t, at[i][0], at[i][1]);
+        offset[i] = vf_rotated_y(t, at->x[i], at->y[i]) * pitch + vf_rotated_x(t, at->x[i], at->y[i]);
 }
 
 /** Descriptor of the key point in the middle of a smoothed square. */
-static vfront_descriptor_t compare_pairs(const uint8_t *smooth, ptrdiff_t pitch, struct vf_rotation_q14 t)
+static vfront_descriptor_t compare_pairs(const struct points *at, const uint8_t *smooth, ptrdiff_t pitch,
+                                         struct vf_rotation_q14 t)
 {
     const uint8_t *centre = smooth + VF_PATTERN_RADIUS * pitch + VF_PATTERN_RADIUS;
     int32_t offset[POINTS];
     vfront_descriptor_t d;
-    rotate_pattern(offset, (const int8_t(*)[2])pattern, (int32_t)pitch, t);
+    rotate_pattern(offset, at, (int32_t)pitch, t);
     for (int32_t i = 0; i < 8; i++) {
         const int32_t *pair = offset + 64 * i;
         uint32_t word = 0;
+        VF_PEEL
         for (int32_t k = 31; k >= 0; k--) word = 2 * word + (centre[pair[2 * k]] < centre[pair[2 * k + 1]]);
         d.word[i] = word;
     }
@@ -105,7 +119,7 @@ static vfront_descriptor_t compare_pairs(const uint8_t *smooth, ptrdiff_t pitch,
 }
 
 /** Angle and descriptor of the i-th key point. */
-static void describe_one(const struct vf_describe_view *s, int32_t camera, int32_t i)
+static void describe_one(const struct vf_describe_view *s, const struct points *at, int32_t camera, int32_t i)
 {
     struct vf_describe_memory *m = s->describe;
     const struct vf_corner c = vf_detect_corner(
@@ -121,7 +135,7 @@ static void describe_one(const struct vf_describe_view *s, int32_t camera, int32
     m->angle[s->parity][camera][i] = vf_atan2f((float)my, (float)mx);
     const uint8_t *smooth = square(vf_smooth_pixels(s->smooth, s->geometry.scale[camera], camera, c.level), l, c.x, c.y,
                                    PATTERN_SIDE, scratch, &pitch);
-    m->descriptor[s->parity][camera][i] = compare_pairs(smooth, pitch, vf_describe_rotation(mx, my));
+    m->descriptor[s->parity][camera][i] = compare_pairs(at, smooth, pitch, vf_describe_rotation(mx, my));
 }
 
 #endif
@@ -129,9 +143,11 @@ static void describe_one(const struct vf_describe_view *s, int32_t camera, int32
 void vf_describe_host(const struct vf_describe_view *s)
 {
 #if VFRONT_DESCRIPTORS
+    struct points at;
+    take_apart(&at);
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
         for (uint32_t i = 0; i < vf_keypoints(s->geometry.groups, s->select->count[camera]); i++)
-            describe_one(s, camera, (int32_t)i);
+            describe_one(s, &at, camera, (int32_t)i);
 #else
     (void)s;
 #endif

@@ -7,8 +7,13 @@
 #include "image/ingest.h"
 #include "image/scale.h"
 
-/** Pixels of a row that are tested and scored together: at least as many bytes as a vector register holds. */
+/** Pixels of a row that are tested and scored together: as many bytes as a vector register holds, of x86-64 one of
+ *  AVX2. Twice as many do not fit into registers. */
+#ifdef __x86_64__
 #define CHUNK 32
+#else
+#define CHUNK 16
+#endif
 
 /** Ring buffer of the rows around the one on which corners are suppressed: NMS scores, row y at row_slot(y), with a
  *  margin of zeros on both sides, and behind it room for the rest of a chunk. */
@@ -52,9 +57,10 @@ VF_HOT static void quick_test(uint8_t *restrict candidate, const uint8_t *row, p
 /** 1 if any flag of a chunk is set. */
 static inline int any(const uint8_t *flag)
 {
-    uint64_t eight[CHUNK / 8];
+    uint64_t eight[CHUNK / 8], all = 0;
     memcpy(eight, flag, sizeof eight);
-    return (eight[0] | eight[1] | eight[2] | eight[3]) != 0;
+    for (int i = 0; i < CHUNK / 8; i++) all |= eight[i];
+    return all != 0;
 }
 
 /* ---- scores of the pixels of a chunk ----------------------------------------------------------------------------- */
@@ -85,75 +91,129 @@ static inline void contrast_of(uint8_t (*restrict contrast)[CHUNK], const struct
     uint8_t darkest[CHUNK], flip[CHUNK];
     memset(darkest, 255, sizeof darkest);
     VF_PEEL
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
+        VF_KEEP
         for (int k = 0; k < CHUNK; k++) darkest[k] = MIN(darkest[k], MAX(c->pixel[i][k], c->pixel[i + 8][k]));
+    }
+    VF_KEEP
     for (int k = 0; k < CHUNK; k++) flip[k] = darkest[k] > c->centre[k] ? 0 : 255;
     VF_PEEL
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 16; i++) {
+        VF_KEEP
         for (int k = 0; k < CHUNK; k++) {
             const uint8_t at = c->pixel[i][k] ^ flip[k], centre = c->centre[k] ^ flip[k];
             contrast[i][k] = (uint8_t)(at > centre ? at - centre : 0);
         }
+    }
 }
 
-/** to[i] = minimum of from[i] and from[i + step], around the circle. */
-static inline void fold_min(uint8_t (*restrict to)[CHUNK], uint8_t (*restrict from)[CHUNK], int step)
+/** Least (most) of the eight pixels behind each even one: eight[j] of pixels 2 j + 1 .. 2 j + 8, around the circle. */
+#define EIGHTS(name, LEAST)                                                                                            \
+    static inline void name(uint8_t(*restrict eight)[CHUNK], uint8_t(*restrict of)[CHUNK])                             \
+    {                                                                                                                  \
+        uint8_t two[8][CHUNK], four[8][CHUNK];                                                                         \
+        VF_PEEL                                                                                                        \
+        for (int j = 0; j < 8; j++) {                                                                                  \
+            VF_KEEP                                                                                                    \
+            for (int k = 0; k < CHUNK; k++) two[j][k] = LEAST(of[2 * j + 1][k], of[(2 * j + 2) & 15][k]);              \
+        }                                                                                                              \
+        VF_PEEL                                                                                                        \
+        for (int j = 0; j < 8; j++) {                                                                                  \
+            VF_KEEP                                                                                                    \
+            for (int k = 0; k < CHUNK; k++) four[j][k] = LEAST(two[j][k], two[(j + 1) & 7][k]);                        \
+        }                                                                                                              \
+        VF_PEEL                                                                                                        \
+        for (int j = 0; j < 8; j++) {                                                                                  \
+            VF_KEEP                                                                                                    \
+            for (int k = 0; k < CHUNK; k++) eight[j][k] = LEAST(four[j][k], four[(j + 2) & 7][k]);                     \
+        }                                                                                                              \
+    }
+EIGHTS(least_of_eights, MIN)
+EIGHTS(most_of_eights, MAX)
+
+/** From the least of eight pixels to that of arc - 1, 8..15, which the runs of `arc` pixels from 2 j and from 2 j + 1
+ *  have in common. */
+static inline void least_of_both(uint8_t (*restrict both)[CHUNK], uint8_t (*restrict contrast)[CHUNK], int32_t arc)
 {
-    VF_PEEL
-    for (int i = 0; i < 16; i++)
-        for (int k = 0; k < CHUNK; k++) to[i][k] = MIN(from[i][k], from[(i + step) & 15][k]);
+    for (int32_t i = 9; i < arc; i++)
+        for (int j = 0; j < 8; j++) {
+            VF_KEEP
+            for (int k = 0; k < CHUNK; k++) both[j][k] = MIN(both[j][k], contrast[(2 * j + i) & 15][k]);
+        }
 }
 
-/** to[i] = maximum of from[i] and from[i - step], around the circle. */
-static inline void fold_max(uint8_t (*restrict to)[CHUNK], uint8_t (*restrict from)[CHUNK], int step)
+/** Largest minimum of the runs of `arc` pixels. */
+static inline void best_run(uint8_t *restrict best, uint8_t (*restrict both)[CHUNK],
+                            uint8_t (*restrict contrast)[CHUNK], int32_t arc)
 {
+    memset(best, 0, CHUNK);
     VF_PEEL
-    for (int i = 0; i < 16; i++)
-        for (int k = 0; k < CHUNK; k++) to[i][k] = MAX(from[i][k], from[(i - step) & 15][k]);
+    for (int j = 0; j < 8; j++) {
+        VF_KEEP
+        for (int k = 0; k < CHUNK; k++) {
+            const uint8_t end = MAX(contrast[2 * j][k], contrast[(2 * j + arc) & 15][k]);
+            best[k] = MAX(best[k], MIN(both[j][k], end));
+        }
+    }
 }
 
-/** Maximum over the circle. */
-static inline void max_of_circle(uint8_t *restrict most, uint8_t (*restrict from)[CHUNK])
+/** For each pixel, the largest minimum of the runs of `arc` pixels that it is part of. */
+static inline void best_runs(uint8_t (*restrict best)[CHUNK], uint8_t (*restrict both)[CHUNK],
+                             uint8_t (*restrict contrast)[CHUNK], int32_t arc)
 {
-    memset(most, 0, CHUNK);
+    uint8_t least[16][CHUNK], eight[8][CHUNK]; /* minimum of the run from each pixel; most of eight of these */
     VF_PEEL
-    for (int i = 0; i < 16; i++)
-        for (int k = 0; k < CHUNK; k++) most[k] = MAX(most[k], from[i][k]);
+    for (int j = 0; j < 8; j++) {
+        VF_KEEP
+        for (int k = 0; k < CHUNK; k++) {
+            least[2 * j][k] = MIN(both[j][k], contrast[2 * j][k]);
+            least[2 * j + 1][k] = MIN(both[j][k], contrast[(2 * j + arc) & 15][k]);
+        }
+    }
+    most_of_eights(eight, least);
+    for (int32_t i = 8; i < arc - 1; i++)
+        for (int j = 0; j < 8; j++) {
+            VF_KEEP
+            for (int k = 0; k < CHUNK; k++)
+                eight[(j + 4) & 7][k] = MAX(eight[(j + 4) & 7][k], least[(2 * j - i) & 15][k]);
+        }
+    VF_PEEL
+    for (int j = 0; j < 8; j++) {
+        VF_KEEP
+        for (int k = 0; k < CHUNK; k++) {
+            best[2 * j][k] = MAX(eight[(j + 4) & 7][k], least[(2 * j - arc + 1) & 15][k]);
+            best[2 * j + 1][k] = MAX(eight[(j + 4) & 7][k], least[2 * j + 1][k]);
+        }
+    }
 }
 
 /** SAD-A: sum of contrasts over the arc, which is all pixels of the runs whose minimum contrast is above the threshold.
- *  run_best: for each pixel, the largest such minimum of the runs that it is part of. */
+ *  best: for each pixel, the largest such minimum of the runs that it is part of. */
 static inline void sum_arc(uint16_t *restrict score, uint8_t (*restrict contrast)[CHUNK],
-                           uint8_t (*restrict run_best)[CHUNK], const uint8_t *restrict threshold)
+                           uint8_t (*restrict best)[CHUNK], const uint8_t *restrict threshold)
 {
     memset(score, 0, CHUNK * sizeof *score);
     VF_PEEL
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 16; i++) {
+        VF_KEEP
         for (int k = 0; k < CHUNK; k++) {
-            const uint8_t counted = run_best[i][k] > threshold[k] ? 255 : 0;
+            const uint8_t counted = best[i][k] > threshold[k] ? 255 : 0;
             score[k] = (uint16_t)(score[k] + (counted & contrast[i][k]));
         }
+    }
 }
 
 /** SAD-B: sum of absolute differences over the circle. */
 static inline void sum_circle(uint16_t *restrict score, const struct circles *c)
 {
     memset(score, 0, CHUNK * sizeof *score);
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 16; i++) {
+        VF_KEEP
         for (int k = 0; k < CHUNK; k++) {
             const uint8_t at = c->pixel[i][k], centre = c->centre[k];
             score[k] = (uint16_t)(score[k] + (at > centre ? at - centre : centre - at));
         }
-}
-
-/** In place, from the minimum of the run of `arc` pixels that starts at each pixel to the largest minimum of the runs
- *  that the pixel is part of. other: scratch. */
-static inline void spread_to_arc(uint8_t (*restrict run)[CHUNK], uint8_t (*restrict other)[CHUNK], int32_t arc)
-{
-    fold_max(other, run, 1);
-    fold_max(run, other, 2);
-    fold_max(other, run, 4);
-    fold_max(run, other, arc - 8);
+    }
 }
 
 /** NMS scores, as vf_detect_nms_score(), from corner scores. Some arc is long enough at every threshold below `reach`,
@@ -161,6 +221,7 @@ static inline void spread_to_arc(uint8_t (*restrict run)[CHUNK], uint8_t (*restr
 static inline void nms_scores(uint16_t *restrict nms, const uint16_t *restrict score, const uint8_t *restrict reach,
                               const uint8_t *restrict spot, uint8_t first, uint8_t low)
 {
+    VF_KEEP
     for (int k = 0; k < CHUNK; k++) {
         const int strong = (reach[k] > first) & (spot[k] <= first), weak = (reach[k] > low) & (spot[k] <= low);
         const uint16_t corner = score[k];
@@ -172,29 +233,31 @@ static inline void nms_scores(uint16_t *restrict nms, const uint16_t *restrict s
 static inline void score_chunk(struct rule rule, uint16_t *restrict nms, const uint8_t *centre, ptrdiff_t pitch)
 {
     const struct circles circles = circles_of(centre, pitch);
-    uint8_t contrast[16][CHUNK], one[16][CHUNK], two[16][CHUNK], reach[CHUNK], spot[CHUNK] = {0};
+    uint8_t contrast[16][CHUNK], both[8][CHUNK], best[16][CHUNK], reach[CHUNK], spot[CHUNK] = {0};
     uint8_t corner[CHUNK], threshold[CHUNK];
     uint16_t score[CHUNK];
     contrast_of(contrast, &circles);
-    fold_min(one, contrast, 1);
-    fold_min(two, one, 2);
-    fold_min(one, two, 4);
     if (rule.arc_most < 16) {
-        fold_min(two, one, rule.arc_most - 7);
-        max_of_circle(spot, two);
+        least_of_eights(both, contrast);
+        least_of_both(both, contrast, rule.arc_most + 1);
+        best_run(spot, both, contrast, rule.arc_most + 1);
     }
-    fold_min(two, one, rule.arc - 8);
-    max_of_circle(reach, two);
+    least_of_eights(both, contrast);
+    least_of_both(both, contrast, rule.arc);
+    best_run(reach, both, contrast, rule.arc);
+    VF_KEEP
     for (int k = 0; k < CHUNK; k++) corner[k] = reach[k] > rule.low;
     if (!any(corner)) return;
+    VF_KEEP
     for (int k = 0; k < CHUNK; k++)
         threshold[k] = ((reach[k] > rule.first) & (spot[k] <= rule.first)) ? rule.first : rule.low;
     if (rule.score == VFRONT_SCORE_SAD_A) {
-        spread_to_arc(two, one, rule.arc);
-        sum_arc(score, contrast, two, threshold);
+        best_runs(best, both, contrast, rule.arc);
+        sum_arc(score, contrast, best, threshold);
     } else if (rule.score == VFRONT_SCORE_SAD_B) {
         sum_circle(score, &circles);
     } else {
+        VF_KEEP
         for (int k = 0; k < CHUNK; k++) score[k] = (uint16_t)(reach[k] - 1);
     }
     nms_scores(nms, score, reach, spot, rule.first, rule.low);
@@ -278,8 +341,10 @@ static inline void find_maxima(uint8_t *restrict maximum, const uint16_t *const 
             const uint16_t *nms = row[dy + r] + x + dx;
             uint16_t *most = dy < 0 || (dy == 0 && dx < 0) ? earlier : later;
             if (dx == 0 && dy == 0) continue;
+            VF_KEEP
             for (int k = 0; k < CHUNK; k++) most[k] = MAX(most[k], nms[k]);
         }
+    VF_KEEP
     for (int k = 0; k < CHUNK; k++) maximum[k] = (earlier[k] < row[r][x + k]) & (later[k] <= row[r][x + k]);
 }
 
@@ -307,11 +372,11 @@ static int32_t list_columns(const uint8_t *flag, int32_t first, int32_t last, ui
         group[groups] = (uint16_t)x;
         groups += eight != 0;
     }
-    for (int32_t i = 0; i < groups; i++)
-        for (int32_t k = 0; k < 8; k++) {
-            column[count] = (uint16_t)(group[i] + k);
-            count += flag[group[i] + k];
-        }
+    for (int32_t i = 0; i < groups; i++) VF_PEEL
+    for (int32_t k = 0; k < 8; k++) {
+        column[count] = (uint16_t)(group[i] + k);
+        count += flag[group[i] + k];
+    }
     return count;
 }
 

@@ -264,6 +264,55 @@ VF_FN float vf_cubic_coefficient(const struct vf_cubic_factors *s, const float u
            u[s->linear[2]] * v[s->quadratic[2]];
 }
 
+/** Forms as a loop over the cubic monomials takes them, and vf_cubic_coefficient() of one from them. On a GPU the lane
+ *  of a monomial looks up its factors. On the host they are put in the order of the monomials first, so that the loop
+ *  is vector code. */
+#ifdef __CUDA_ARCH__
+typedef struct vf_essential_forms vf_cubic_forms;
+typedef struct vf_cubic_factors vf_cubic_place;
+VF_FN vf_cubic_place vf_cubic_place_of(int m) { return vf_cubic_factors_of(m); }
+VF_FN float vf_cubic_term(const vf_cubic_place *s, const float u[5], const float v[10])
+{
+    return vf_cubic_coefficient(s, u, v);
+}
+#else
+typedef float vf_cubic_row[3][20]; /* [factorisation][monomial]: coefficient of the factor */
+typedef struct {
+    vf_cubic_row a[3], s[6], trace, aa[6], ss[6], b[3], cofactor[3], norm_a, trace_ss, trace_gap;
+} vf_cubic_forms;
+typedef int vf_cubic_place;
+VF_FN vf_cubic_place vf_cubic_place_of(int m) { return m; }
+VF_FN float vf_cubic_term(const vf_cubic_place *m, const float u[3][20], const float v[3][20])
+{
+    return u[0][*m] * v[0][*m] + u[1][*m] * v[1][*m] + u[2][*m] * v[2][*m];
+}
+
+/** Puts the forms in the order of the monomials. */
+VF_FN void vf_cubic_order(const struct vf_essential_forms *f, vf_cubic_forms *to)
+{
+    for (int m = 0; m < 20; m++) {
+        const struct vf_cubic_factors s = vf_cubic_factors_of(m);
+        for (int t = 0; t < 3; t++) {
+            const int l = s.linear[t], q = s.quadratic[t];
+            for (int k = 0; k < 3; k++) {
+                to->a[k][t][m] = f->a[k][l];
+                to->b[k][t][m] = f->b[k][q];
+                to->cofactor[k][t][m] = f->cofactor[k][q];
+            }
+            for (int k = 0; k < 6; k++) {
+                to->s[k][t][m] = f->s[k][l];
+                to->aa[k][t][m] = f->aa[k][q];
+                to->ss[k][t][m] = f->ss[k][q];
+            }
+            to->trace[t][m] = f->trace[l];
+            to->norm_a[t][m] = f->norm_a[q];
+            to->trace_ss[t][m] = f->trace_ss[q];
+            to->trace_gap[t][m] = f->trace_gap[q];
+        }
+    }
+}
+#endif
+
 /** Compute all forms from the null space. */
 VF_FN void vf_essential_make_forms(struct vf_essential_scratch *w)
 {

@@ -26,35 +26,40 @@
  *    2 |a|^2 S - 2 (a b^T + b a^T) + tr S (a a^T - |a|^2) + (a b) + parallax^2 (S^3 - tr(S^2) S / 2) = 0
  *    2 S b - tr S b + (tr(S)^2 / 2 - tr(S^2)) a = 0
  *    det S + tr(S^3) - tr S tr(S^2) / 2 = 0 */
-VF_FN void vf_essential_coefficients(const struct vf_essential_forms *f, float parallax, int m, float equation[11])
+VF_FN void vf_essential_coefficients(const vf_cubic_forms *f, float parallax, int m, float equation[10])
 {
-    const struct vf_cubic_factors s = vf_cubic_factors_of(m);
-    const float square = parallax * parallax, inner = vf_cubic_coefficient(&s, f->a[0], f->b[0]) +
-                                                      vf_cubic_coefficient(&s, f->a[1], f->b[1]) +
-                                                      vf_cubic_coefficient(&s, f->a[2], f->b[2]);
-    const float on_diagonal = inner - vf_cubic_coefficient(&s, f->trace, f->norm_a);
+    const vf_cubic_place s = vf_cubic_place_of(m);
+    const float square = parallax * parallax, inner = vf_cubic_term(&s, f->a[0], f->b[0]) +
+                                                      vf_cubic_term(&s, f->a[1], f->b[1]) +
+                                                      vf_cubic_term(&s, f->a[2], f->b[2]);
+    const float on_diagonal = inner - vf_cubic_term(&s, f->trace, f->norm_a);
     float cube = 0.0f, determinant = 0.0f;
-    for (int i = 0; i < 3; i++)
+    VF_PEEL_HOST
+    for (int i = 0; i < 3; i++) {
+        VF_PEEL_HOST
         for (int j = i; j < 3; j++) {
             const int e = vf_symmetric_index(i, j);
             float third = 0.0f;
+            VF_PEEL_HOST
             for (int k = 0; k < 3; k++)
-                third += vf_cubic_coefficient(&s, f->s[vf_symmetric_index(j, k)], f->ss[vf_symmetric_index(i, k)]);
+                third += vf_cubic_term(&s, f->s[vf_symmetric_index(j, k)], f->ss[vf_symmetric_index(i, k)]);
             cube += i == j ? third : 0.0f;
-            third -= 0.5f * vf_cubic_coefficient(&s, f->s[e], f->trace_ss);
-            equation[e] = 2.0f * (vf_cubic_coefficient(&s, f->s[e], f->norm_a) -
-                                  vf_cubic_coefficient(&s, f->a[i], f->b[j]) -
-                                  vf_cubic_coefficient(&s, f->a[j], f->b[i])) +
-                          vf_cubic_coefficient(&s, f->trace, f->aa[e]) + (i == j ? on_diagonal : 0.0f) + square * third;
+            third -= 0.5f * vf_cubic_term(&s, f->s[e], f->trace_ss);
+            equation[e] = 2.0f * (vf_cubic_term(&s, f->s[e], f->norm_a) - vf_cubic_term(&s, f->a[i], f->b[j]) -
+                                  vf_cubic_term(&s, f->a[j], f->b[i])) +
+                          vf_cubic_term(&s, f->trace, f->aa[e]) + (i == j ? on_diagonal : 0.0f) + square * third;
         }
+    }
+    VF_PEEL_HOST
     for (int i = 0; i < 3; i++) {
         float twice = 0.0f;
-        for (int k = 0; k < 3; k++) twice += vf_cubic_coefficient(&s, f->s[vf_symmetric_index(i, k)], f->b[k]);
-        equation[6 + i] = 2.0f * twice - vf_cubic_coefficient(&s, f->trace, f->b[i]) +
-                          vf_cubic_coefficient(&s, f->a[i], f->trace_gap);
-        determinant += vf_cubic_coefficient(&s, f->s[vf_symmetric_index(0, i)], f->cofactor[i]);
+        VF_PEEL_HOST
+        for (int k = 0; k < 3; k++) twice += vf_cubic_term(&s, f->s[vf_symmetric_index(i, k)], f->b[k]);
+        equation[6 + i] = 2.0f * twice - vf_cubic_term(&s, f->trace, f->b[i]) +
+                          vf_cubic_term(&s, f->a[i], f->trace_gap);
+        determinant += vf_cubic_term(&s, f->s[vf_symmetric_index(0, i)], f->cofactor[i]);
     }
-    equation[9] = determinant + cube - 0.5f * vf_cubic_coefficient(&s, f->trace, f->trace_ss);
+    equation[9] = determinant + cube - 0.5f * vf_cubic_term(&s, f->trace, f->trace_ss);
 }
 
 /** Gauss-Jordan elimination with partial pivoting, w->column to w->exact. The first four monomials are eliminated only
@@ -82,10 +87,16 @@ VF_FN void vf_essential_eliminate(struct vf_essential_scratch *w)
         {
             double *column = w->exact[k + 1 + c];
             const double first = column[k], top = column[p] * inverse;
+#ifdef __CUDA_ARCH__
             for (int r = 0; r < 10; r++) {
                 const double element = r == p ? first : column[r];
                 column[r] = r == k ? top : element - pivots[r] * top;
             }
+#else /* the same as vector code; on a GPU the loads of the column would wait for the store */
+            column[p] = first;
+            for (int r = 0; r < 10; r++) column[r] -= pivots[r] * top;
+            column[k] = top;
+#endif
         }
         VF_TEAM_SYNC();
     }
@@ -95,8 +106,23 @@ VF_FN void vf_essential_eliminate(struct vf_essential_scratch *w)
 VF_FN void vf_essential_equations(struct vf_essential_scratch *w)
 {
     vf_essential_make_forms(w);
+#ifdef __CUDA_ARCH__
     VF_TEAM(m, 20) vf_essential_coefficients(&w->u.forms, w->parallax, m, w->column[m]);
     VF_TEAM_SYNC();
+#else
+    vf_cubic_forms forms;
+    float equation[10][20];
+    vf_cubic_order(&w->u.forms, &forms);
+    VF_TEAM(m, 20)
+    {
+        float of_monomial[10];
+        vf_essential_coefficients(&forms, w->parallax, m, of_monomial);
+        VF_PEEL
+        for (int r = 0; r < 10; r++) equation[r][m] = of_monomial[r];
+    }
+    for (int m = 0; m < 20; m++)
+        for (int r = 0; r < 10; r++) w->column[m][r] = equation[r][m];
+#endif
 }
 
 /** Take the last ten columns x after an elimination that makes the first ten the identity (cuBLAS), in place of

@@ -49,13 +49,15 @@ static void find_box(struct box *b, int32_t u, int32_t size, uint32_t step_q16, 
     b->taps = (uint16_t)taps;
 }
 
-/** Weighted sums of `count` columns of level 0 over the rows of a box. */
+/** Weighted sums of `count` columns of level 0 over the rows of a box: the first three of them at once, the last of its
+ *  rows with weight 0 where it has fewer. */
 VF_HOT static void add_rows(uint16_t *restrict sum, const uint8_t *restrict from, ptrdiff_t pitch,
                             const struct box *restrict b, int32_t count)
 {
-    const uint16_t first = b->weight[0];
-    for (int32_t x = 0; x < count; x++) sum[x] = (uint16_t)(first * from[x]);
-    for (int32_t k = 1; k < b->taps; k++) {
+    const uint8_t *second = from + vf_min(1, b->taps - 1) * pitch, *third = from + vf_min(2, b->taps - 1) * pitch;
+    const uint16_t w0 = b->weight[0], w1 = b->weight[1], w2 = b->weight[2];
+    for (int32_t x = 0; x < count; x++) sum[x] = (uint16_t)(w0 * from[x] + w1 * second[x] + w2 * third[x]);
+    for (int32_t k = 3; k < b->taps; k++) {
         const uint8_t *row = from + k * pitch;
         const uint16_t weight = b->weight[k];
         for (int32_t x = 0; x < count; x++) sum[x] = (uint16_t)(sum[x] + weight * row[x]);

@@ -6,17 +6,23 @@
 
 #if VFRONT_DESCRIPTORS
 
-static const uint16_t weight[2 * VF_SMOOTH_RADIUS + 1] = {VF_SMOOTH_WEIGHTS};
-#define HALF(i) (uint16_t)(weight[i] / 2)
+/** Pixels of whole vectors. What a row has beyond a multiple is made as its last CHUNK pixels, some of them again. */
+#define CHUNK 32
 
-/** Sums down the columns of seven rows, with halved weights: at most 128 * 255. */
+/** Half of each weight, from the outermost to the middle. A parameter of the loops, which multiply by them: compilers
+ *  that know the values put two shifts and a sum in place of a product. */
+struct weights {
+    uint16_t half[VF_SMOOTH_RADIUS + 1];
+};
+
+/** Sums down the columns first..end-1 of seven rows, with halved weights: at most 128 * 255. */
 VF_HOT static void smooth_columns(uint16_t *restrict sum, const uint8_t *const row[2 * VF_SMOOTH_RADIUS + 1],
-                                  int32_t width)
+                                  struct weights w, int32_t first, int32_t end)
 {
     const uint8_t *a = row[0], *b = row[1], *c = row[2], *d = row[3], *e = row[4], *f = row[5], *g = row[6];
-    for (int32_t x = 0; x < width; x++)
-        sum[x] = (uint16_t)(HALF(0) * (a[x] + g[x]) + HALF(1) * (b[x] + f[x]) + HALF(2) * (c[x] + e[x]) +
-                            HALF(3) * d[x]);
+    for (int32_t x = first; x < end; x++)
+        sum[x] = (uint16_t)(w.half[0] * (a[x] + g[x]) + w.half[1] * (b[x] + f[x]) + w.half[2] * (c[x] + e[x]) +
+                            w.half[3] * d[x]);
 }
 
 /** A 64th of a product, rounded down: the upper half of a product of 16 bits each, one vector instruction. The
@@ -26,40 +32,48 @@ static inline uint16_t product_64th(uint16_t half_weight, uint16_t v)
     return (uint16_t)((uint32_t)(uint16_t)(half_weight << 10) * v >> 16);
 }
 
-/** Sums along a row, rounded: vf_scale_round() of four times the sum of products with halved weights. That sum has
- *  22 bits. Its 64th is the sum of the products' 64ths, `high`, plus their remainders, `lost`, which are below 4 *
- *  64 together and so known from the lower 16 bits of the sum, `low`. Reads VF_SMOOTH_RADIUS sums before and after
- *  the row. */
-VF_HOT static void smooth_row(uint8_t *restrict to, const uint16_t *restrict sum, int32_t width)
+/** Sums along columns first..end-1 of a row, rounded: vf_scale_round() of four times the sum of products with halved
+ *  weights. That sum has 22 bits. Its 64th is the sum of the products' 64ths, `high`, plus their remainders, `lost`,
+ *  which are below 4 * 64 together and so known from the lower 16 bits of the sum, `low`. Reads VF_SMOOTH_RADIUS sums
+ *  more on both sides. */
+VF_HOT static void smooth_row(uint8_t *restrict to, const uint16_t *restrict sum, struct weights w, int32_t first,
+                              int32_t end)
 {
-    for (int32_t x = 0; x < width; x++) {
+    for (int32_t x = first; x < end; x++) {
         const uint16_t a = (uint16_t)(sum[x - 3] + sum[x + 3]), b = (uint16_t)(sum[x - 2] + sum[x + 2]);
         const uint16_t c = (uint16_t)(sum[x - 1] + sum[x + 1]), d = sum[x];
-        const uint16_t low = (uint16_t)(HALF(0) * a + HALF(1) * b + HALF(2) * c + HALF(3) * d);
-        const uint16_t high = (uint16_t)(product_64th(HALF(0), a) + product_64th(HALF(1), b) +
-                                         product_64th(HALF(2), c) + product_64th(HALF(3), d));
+        const uint16_t low = (uint16_t)(w.half[0] * a + w.half[1] * b + w.half[2] * c + w.half[3] * d);
+        const uint16_t high = (uint16_t)(product_64th(w.half[0], a) + product_64th(w.half[1], b) +
+                                         product_64th(w.half[2], c) + product_64th(w.half[3], d));
         const uint16_t lost = (uint16_t)(low - 64 * high);
-        to[x] = (uint8_t)((high + lost / 64 + 128) >> 8);
+        to[x] = (uint8_t)((uint16_t)(high + lost / 64 + 128) >> 8);
     }
 }
 
 /** A level of a camera, row by row; reflected sums are put at both ends of each row. */
 static void smooth_level(const struct vf_smooth_view *s, int32_t camera, int32_t level)
 {
+    static const uint16_t weight[2 * VF_SMOOTH_RADIUS + 1] = {VF_SMOOTH_WEIGHTS};
     const struct vf_level *l = &s->geometry.scale[camera][level];
     const uint8_t *from = vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, level, l);
     uint8_t *to = s->smooth->pixels[camera] + vf_smooth_offset(s->geometry.scale[camera], level);
     uint16_t padded[VFRONT_WIDTH + 2 * VF_SMOOTH_RADIUS], *sum = padded + VF_SMOOTH_RADIUS;
+    struct weights w;
+    for (int32_t k = 0; k <= VF_SMOOTH_RADIUS; k++) w.half[k] = weight[k] / 2;
+    const int32_t whole = l->width / CHUNK * CHUNK, last = vf_max(l->width - CHUNK, 0);
     for (int32_t y = 0; y < l->height; y++) {
+        uint8_t *line = to + (size_t)y * (size_t)l->pitch;
         const uint8_t *row[2 * VF_SMOOTH_RADIUS + 1];
         for (int32_t k = -VF_SMOOTH_RADIUS; k <= VF_SMOOTH_RADIUS; k++)
             row[k + VF_SMOOTH_RADIUS] = from + (size_t)vf_mirror(y + k, l->height) * (size_t)l->pitch;
-        smooth_columns(sum, row, l->width);
+        smooth_columns(sum, row, w, 0, whole);
+        if (whole < l->width) smooth_columns(sum, row, w, last, l->width);
         for (int32_t k = 1; k <= VF_SMOOTH_RADIUS; k++) {
             sum[-k] = sum[k];
             sum[l->width - 1 + k] = sum[l->width - 1 - k];
         }
-        smooth_row(to + (size_t)y * (size_t)l->pitch, sum, l->width);
+        smooth_row(line, sum, w, 0, whole);
+        if (whole < l->width) smooth_row(line, sum, w, last, l->width);
     }
 }
 

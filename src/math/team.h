@@ -46,6 +46,13 @@
 #define VF_UNROLL_16
 #endif
 
+/** Before a loop: the host's compiler unrolls it; nvcc does as it sees fit. */
+#ifdef __CUDA_ARCH__
+#define VF_PEEL_HOST
+#else
+#define VF_PEEL_HOST VF_PEEL
+#endif
+
 /** Before a loop: nvcc does not unroll it. Straight-line code that a warp runs only once waits for instruction fetches
  *  longer than it computes. */
 #ifdef __CUDA_ARCH__

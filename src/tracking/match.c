@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of match: both searches by tiles of the previous frame's key points, then roll and list, then settling. */
+/* Host form of match: both searches by tiles of the previous frame's key points, which are neighbours in the picture,
+ * then roll and list, then settling. */
 #include "match.h"
 
 #if VFRONT_MATCHES
@@ -12,17 +13,64 @@ struct keypoints {
     const float *angle;
     const vfront_descriptor_t *descriptor;
     uint32_t count;
+    uint32_t first[VFRONT_SCALES], end[VFRONT_SCALES]; /* those of a level lie between; end 0: it has none */
 };
 static struct keypoints keypoints_of(const struct vf_match_view *s, int32_t parity)
 {
-    const struct keypoints list = {s->bearing->point[parity][0], s->describe->angle[parity][0],
-                                   s->describe->descriptor[parity][0], s->bearing->count[parity][0]};
+    struct keypoints list = {.point = s->bearing->point[parity][0],
+                             .angle = s->describe->angle[parity][0],
+                             .descriptor = s->describe->descriptor[parity][0],
+                             .count = s->bearing->count[parity][0]};
+    for (uint32_t i = list.count; i-- > 0;) {
+        const int32_t level = list.point[i].level;
+        if (!list.end[level]) list.end[level] = i + 1;
+        list.first[level] = i;
+    }
     return list;
+}
+
+/* ---- tiles ------------------------------------------------------------------------------------------------------- */
+
+/** Bins of a level in the order of tiles: bands of rows, and columns in each. */
+#define BANDS 3
+#define COLUMNS 32
+
+/** Bin of a coordinate between `least` and `most`; some bin for any value. */
+static uint32_t bin_of(float v, float least, float most, uint32_t bins)
+{
+    const float at = (v - least) / (most - least) * (float)bins;
+    return !(at > 0.0f) ? 0 : at < (float)(bins - 1) ? (uint32_t)at : bins - 1;
+}
+
+/** Order of the previous frame's key points in tiles: by level, band and column of where they are expected, columns of
+ *  every second band backwards, so that those of a tile are neighbours. Best and second best candidates are the same in
+ *  any order. */
+static void order_keypoints(const struct vf_match_expected *e, const struct keypoints *before, uint16_t *order)
+{
+    uint32_t start[VFRONT_SCALES * BANDS * COLUMNS + 1] = {0};
+    uint16_t bin[VFRONT_KEYPOINTS];
+    float least[2] = {2.0f, 2.0f}, most[2] = {-2.0f, -2.0f};
+    for (uint32_t j = 0; j < before->count; j++) {
+        const float at[2] = {e->x[j], e->y[j]};
+        for (int axis = 0; axis < 2; axis++) {
+            least[axis] = at[axis] < least[axis] ? at[axis] : least[axis];
+            most[axis] = at[axis] > most[axis] ? at[axis] : most[axis];
+        }
+    }
+    for (uint32_t j = 0; j < before->count; j++) {
+        const uint32_t band = bin_of(e->y[j], least[1], most[1], BANDS);
+        const uint32_t column = bin_of(e->x[j], least[0], most[0], COLUMNS);
+        bin[j] = (uint16_t)(((uint32_t)before->point[j].level * BANDS + band) * COLUMNS +
+                            (band & 1 ? COLUMNS - 1 - column : column));
+        start[bin[j] + 1]++;
+    }
+    for (uint32_t b = 1; b < VFRONT_SCALES * BANDS * COLUMNS; b++) start[b] += start[b - 1];
+    for (uint32_t j = 0; j < before->count; j++) order[start[bin[j]]++] = (uint16_t)j;
 }
 
 /** Tile: up to TILE key points of the previous frame, as a structure of arrays, so that inner loops over them are
  *  vector code. */
-#define TILE 64
+#define TILE 32
 #define NO_LEVEL 1000 /* of the entries behind the last: no key point is within reach of it */
 struct tile {
     uint32_t word[8][TILE];          /* descriptors */
@@ -30,19 +78,19 @@ struct tile {
     float step[TILE], reach[TILE];   /* size of their pixels, reach of their windows */
     int32_t level[TILE];
     uint32_t back[TILE];                                    /* their best candidates so far */
-    uint32_t first, count;                                  /* index of the first, how many */
+    uint32_t index[TILE], count;                            /* their indices, how many */
     float least[3], most[3], greatest_step, greatest_reach; /* bounding box of the bearings, greatest window */
     int32_t lowest, highest;                                /* range of levels */
 };
 
-/** Loads a tile of the previous frame's key points from `first` on. */
-static void fill_tile(const struct vf_match_view *s, const struct keypoints *before, uint32_t first, struct tile *t)
+/** Loads a tile of the previous frame's key points, the first `left` of `order` if they are no more than a tile. */
+static void fill_tile(const struct vf_match_view *s, const struct keypoints *before, const uint16_t *order,
+                      uint32_t left, struct tile *t)
 {
     const struct vf_match_memory *m = s->match;
     const struct vf_match_expected *e = &m->expected;
     memset(t, 0, sizeof *t);
-    t->first = first;
-    t->count = before->count - first < TILE ? before->count - first : TILE;
+    t->count = left < TILE ? left : TILE;
     for (int axis = 0; axis < 3; axis++) {
         t->least[axis] = 2.0f;
         t->most[axis] = -2.0f;
@@ -50,9 +98,10 @@ static void fill_tile(const struct vf_match_view *s, const struct keypoints *bef
     t->lowest = NO_LEVEL;
     for (int k = 0; k < TILE; k++) t->level[k] = NO_LEVEL;
     for (uint32_t k = 0; k < t->count; k++) {
-        const struct vf_point *p = &before->point[first + k];
-        const float at[3] = {e->x[first + k], e->y[first + k], e->z[first + k]}, reach = e->reach[first + k];
-        for (int i = 0; i < 8; i++) t->word[i][k] = before->descriptor[first + k].word[i];
+        const uint32_t j = order[k];
+        const struct vf_point *p = &before->point[j];
+        const float at[3] = {e->x[j], e->y[j], e->z[j]}, reach = e->reach[j];
+        for (int i = 0; i < 8; i++) t->word[i][k] = before->descriptor[j].word[i];
         for (int axis = 0; axis < 3; axis++) {
             t->least[axis] = at[axis] < t->least[axis] ? at[axis] : t->least[axis];
             t->most[axis] = at[axis] > t->most[axis] ? at[axis] : t->most[axis];
@@ -67,8 +116,26 @@ static void fill_tile(const struct vf_match_view *s, const struct keypoints *bef
         t->greatest_reach = reach > t->greatest_reach ? reach : t->greatest_reach;
         t->lowest = vf_min(p->level, t->lowest);
         t->highest = vf_max(p->level, t->highest);
-        t->back[k] = m->back[s->parity][first + k];
+        t->back[k] = m->back[s->parity][j];
+        t->index[k] = j;
     }
+}
+
+/** Key points of this frame on the levels where those of a tile have candidates: from the first to before the end. */
+struct span {
+    uint32_t first, end;
+};
+static struct span span_of(const struct vf_match_bounds *b, const struct tile *t, const struct keypoints *now)
+{
+    struct span span = {now->count, 0};
+    const int32_t lowest = vf_max(t->lowest - b->levels, 0);
+    const int32_t highest = vf_min(t->highest + b->levels, VFRONT_SCALES - 1);
+    for (int32_t level = lowest; level <= highest; level++) {
+        if (!now->end[level]) continue;
+        span.first = now->first[level] < span.first ? now->first[level] : span.first;
+        span.end = now->end[level] > span.end ? now->end[level] : span.end;
+    }
+    return span;
 }
 
 /** Distance of a number from an interval; 0 within it. */
@@ -143,7 +210,7 @@ static VF_HOT uint32_t update_best(struct tile *t, const uint32_t *distance, con
 {
     for (uint32_t k = 0; k < TILE; k++) {
         const uint32_t none = excluded[k] | (distance[k] > most ? VF_NONE : 0u);
-        const uint32_t for_tile = (distance[k] << 16 | i) | none, for_i = (distance[k] << 16 | (t->first + k)) | none;
+        const uint32_t for_tile = (distance[k] << 16 | i) | none, for_i = (distance[k] << 16 | t->index[k]) | none;
         t->back[k] = for_tile < t->back[k] ? for_tile : t->back[k];
         best = for_i < best ? for_i : best;
     }
@@ -155,13 +222,14 @@ static void search(const struct vf_match_view *s, const struct vf_match_bounds *
                    struct tile *t)
 {
     struct vf_match_memory *m = s->match;
+    const struct span span = span_of(b, t, now);
     uint32_t excluded[TILE], distance[TILE];
-    for (uint32_t i = 0; i < now->count; i++) {
+    for (uint32_t i = span.first; i < span.end; i++) {
         if (!tile_in_window(b, t, &now->point[i]) || !find_candidates(b, t, &now->point[i], excluded)) continue;
         hamming_tile(t, &now->descriptor[i], distance);
         m->found[s->parity][i] = update_best(t, distance, excluded, b->distance, i, m->found[s->parity][i]);
     }
-    memcpy(m->back[s->parity] + t->first, t->back, sizeof *t->back * t->count);
+    for (uint32_t k = 0; k < t->count; k++) m->back[s->parity][t->index[k]] = t->back[k];
 }
 
 /** Cross-check of key point i of this frame. */
@@ -176,15 +244,16 @@ static void search_second(const struct vf_match_view *s, const struct vf_match_b
                           const struct keypoints *before, struct tile *t)
 {
     struct vf_match_memory *m = s->match;
+    const struct span span = span_of(b, t, now);
     uint32_t excluded[TILE], distance[TILE];
-    for (uint32_t i = 0; i < now->count; i++) {
+    for (uint32_t i = span.first; i < span.end; i++) {
         if (!mutual(s, i) || !tile_in_window(b, t, &now->point[i]) || !find_candidates(b, t, &now->point[i], excluded))
             continue;
         const struct vf_point *best = &before->point[m->found[s->parity][i] & 0xffff];
         uint32_t next = m->second[s->parity][i];
         hamming_tile(t, &now->descriptor[i], distance);
         for (uint32_t k = 0; k < t->count; k++)
-            if ((distance[k] | excluded[k]) < next && vf_points_apart(best, &before->point[t->first + k]))
+            if ((distance[k] | excluded[k]) < next && vf_points_apart(best, &before->point[t->index[k]]))
                 next = distance[k];
         m->second[s->parity][i] = next;
     }
@@ -249,15 +318,17 @@ void vf_match_host(const struct vf_match_view *s)
     const struct keypoints now = keypoints_of(s, s->parity);
     struct keypoints before = keypoints_of(s, s->parity ^ 1);
     const struct vf_match_bounds bounds = vf_match_bounds(s);
+    uint16_t order[VFRONT_KEYPOINTS];
     struct tile tile;
     if (s->ingest->params.frame == 0) before.count = 0; /* first frame: the memory holds another run's key points */
     for (uint32_t j = 0; j < before.count; j++) vf_match_expect(s, &bounds, j);
+    order_keypoints(&s->match->expected, &before, order);
     for (uint32_t first = 0; first < before.count; first += TILE) {
-        fill_tile(s, &before, first, &tile);
+        fill_tile(s, &before, order + first, before.count - first, &tile);
         search(s, &bounds, &now, &tile);
     }
     for (uint32_t first = 0; first < before.count; first += TILE) {
-        fill_tile(s, &before, first, &tile);
+        fill_tile(s, &before, order + first, before.count - first, &tile);
         search_second(s, &bounds, &now, &before, &tile);
     }
     list_matches(s, &now, &before);
