@@ -372,11 +372,11 @@ static int32_t list_columns(const uint8_t *flag, int32_t first, int32_t last, ui
         group[groups] = (uint16_t)x;
         groups += eight != 0;
     }
-    for (int32_t i = 0; i < groups; i++) VF_PEEL
-    for (int32_t k = 0; k < 8; k++) {
-        column[count] = (uint16_t)(group[i] + k);
-        count += flag[group[i] + k];
-    }
+    for (int32_t i = 0; i < groups; i++)
+        for (int32_t k = 0; k < 8; k++) {
+            column[count] = (uint16_t)(group[i] + k);
+            count += flag[group[i] + k];
+        }
     return count;
 }
 
