@@ -446,6 +446,14 @@ VF_FN int vf_map_known(const struct vf_map_state *m, uint32_t slot)
     return known;
 }
 
+/** 1 if the keyframe of candidate c has made room: this frame was compared with what was there before the keyframe of
+ *  the frame before came. */
+VF_FN int vf_map_gone(const struct vf_map_view *s, int c)
+{
+    const struct vf_keyframe_now *before = &s->keyframe->now[s->parity ^ 1];
+    return before->due && s->place->candidate[c] == before->slot;
+}
+
 /** Loops of the step: one block. */
 VF_FN void vf_map_take(const struct vf_map_view *s, const struct vf_map_graph *g)
 {
@@ -455,7 +463,7 @@ VF_FN void vf_map_take(const struct vf_map_view *s, const struct vf_map_graph *g
     for (uint32_t i = 0; i < s->loop->count; i++) {
         const vfront_loop_t *l = &s->loop->loop[i];
         const int c = (int)s->loop->from[i];
-        if (l->state != VFRONT_LOOP_ACCEPTED) continue;
+        if (l->state != VFRONT_LOOP_ACCEPTED || vf_map_gone(s, c)) continue;
         VF_PARTS(one, 1) m->seen[s->place->candidate[c]] = m->made;
         if (l->kind != VFRONT_LOOP_METRIC) continue;
         VF_PARTS(one, 1)

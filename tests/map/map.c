@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* map: drawn flights in laps beside where the camera was: errors with the map stay, those without it grow; T_map_odom
  * changes at the ends of turns alone; a path that is cut is lost, and found at once, in the right place, by a loop; one
- * camera has no map of lengths; a place that has changed; keyframes that make room; a way of many laps; a step that is
- * done twice; a map that was saved and loaded goes on with the same bits; when keyframes were found again. The graph
- * itself: graph.py. */
+ * camera has no map of lengths; a place that has changed; keyframes that make room, and loops with them; a way of
+ * many laps; a step that is done twice; a map that was saved and loaded goes on with the same bits; when keyframes were
+ * found again. The graph itself: graph.py. */
 #include "tests/fixture/stage.h"
 
 #include "core/map.h"
@@ -545,6 +545,36 @@ static void far_apart(void **state)
     assert_true(2.0 * fabs(m->node[1].q[2]) < 0.005 && fabs(m->node[1].p[0] - 2.0) < 0.02);
 }
 
+/** Loops with a keyframe that has made room for that of the frame before since this frame was compared with it: none of
+ *  them comes into the graph, where its place is the new keyframe's. */
+static void made_room(void **state)
+{
+    static struct vf_views v;
+    int kept = 0;
+    (void)state;
+    shake(90);
+    begin(MAP_STEREO);
+    flight.lap = 60;
+    while (flight.frame < 200) {
+        const uint32_t slot = memory.keyframe.now[step.parity].slot;
+        run();
+        const uint32_t last = memory.keyframe.now[step.parity].slot;
+        if (memory.keyframe.now[step.parity ^ 1].due || now()->loop[last].a == VF_NONE || last != slot) continue;
+        const uint32_t a = now()->loop[last].a;
+        if (memory.map.state[step.parity ^ 1].loop[last].a == a) continue; /* not of this frame */
+        before = memory;
+        memory.keyframe.now[step.parity ^ 1].due = 1;
+        memory.keyframe.now[step.parity ^ 1].slot = a;
+        vf_map_look(&v.map, &step);
+        vf_map_host(&v.map);
+        assert_true(now()->loop[last].a != a);
+        memory = before;
+        kept++;
+    }
+    print_message("%d loops that were kept, and would be no more\n", kept);
+    assert_true(kept > 5);
+}
+
 static void twice(void **state)
 {
     (void)state;
@@ -564,10 +594,10 @@ static void twice(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(laps),   cmocka_unit_test(found),    cmocka_unit_test(changed),
-                                       cmocka_unit_test(loaded), cmocka_unit_test(no_scale), cmocka_unit_test(room),
-                                       cmocka_unit_test(ties),   cmocka_unit_test(twice),    cmocka_unit_test(goes_on),
-                                       cmocka_unit_test(seen),   cmocka_unit_test(far_apart)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(laps),     cmocka_unit_test(found), cmocka_unit_test(changed),   cmocka_unit_test(loaded),
+        cmocka_unit_test(no_scale), cmocka_unit_test(room),  cmocka_unit_test(ties),      cmocka_unit_test(twice),
+        cmocka_unit_test(goes_on),  cmocka_unit_test(seen),  cmocka_unit_test(far_apart), cmocka_unit_test(made_room)};
     return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }
 
