@@ -13,6 +13,7 @@
 /** Largest number of level 0 pixels, along one axis, in a box; and in all boxes of a tile, rounded up to whole
  *  blocks. */
 #define BOX_TAPS (VFRONT_SCALES > 1 ? VF_SCALE_TAPS / 2 + 1 : 3)
+VF_STATIC_ASSERT(BOX_TAPS >= 3, "vfront: three rows of a box are summed at once");
 #define TILE_TAPS (((COLUMNS + 1) * VF_SCALE_TAPS / 2 + 2 + 2 * ROWS) / ROWS * ROWS)
 
 /** Filter taps of a box along one axis. Box u of a level begins half a pixel before its pixel u; the first and the
@@ -57,7 +58,7 @@ VF_HOT static void add_rows(uint16_t *restrict sum, const uint8_t *restrict from
     const uint8_t *second = from + vf_min(1, b->taps - 1) * pitch, *third = from + vf_min(2, b->taps - 1) * pitch;
     const uint16_t w0 = b->weight[0], w1 = b->weight[1], w2 = b->weight[2];
     for (int32_t x = 0; x < count; x++) sum[x] = (uint16_t)(w0 * from[x] + w1 * second[x] + w2 * third[x]);
-    for (int32_t k = 3; k < b->taps; k++) {
+    for (int32_t k = 3; k < BOX_TAPS && k < b->taps; k++) {
         const uint8_t *row = from + k * pitch;
         const uint16_t weight = b->weight[k];
         for (int32_t x = 0; x < count; x++) sum[x] = (uint16_t)(sum[x] + weight * row[x]);
