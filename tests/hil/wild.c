@@ -576,8 +576,8 @@ static void send_heartbeat(void *link)
     (void)link_send(link, &m);
 }
 
-/** Datagrams that are no parts of the frame, and messages that are no readings, come ten times in each timeout. Waits
- *  end all the same; one that does not is told by the alarm. */
+/** Datagrams that are no parts of the frame, and messages that are no readings, come a hundred times in each timeout.
+ *  Waits end all the same; one that does not is told by the alarm. */
 static void wait_in_floods(void)
 {
     const int here = free_port(), there = free_port();
