@@ -1494,10 +1494,10 @@ typedef enum vfront_loop_kind {
 } vfront_loop_kind_t;
 
 /** Loop: a keyframe that may show the place of this frame, and camera 0 relative to it, p_now = R p_keyframe + t for
- *  static points, in axes of vfront_info_t.seen[0]. Keyframes of the last 10 frames, and those of which more than 3
- *  tracks are still alive, are no loops. A path is a run of frames each of which is connected with the one before: by
- *  the state of the IMU, by metric motions, or by relative ones. With one camera and no state of the IMU there are
- *  keyframes, places and loops all the same; nothing tells lengths then, and only attitudes can agree. */
+ *  static points, in axes of vfront_info_t.seen[0]. Keyframes of the last 10 frames, and those of the last 100 of which
+ *  more than 3 tracks are still alive, are no loops. A path is a run of frames each of which is connected with the one
+ *  before: by the state of the IMU, by metric motions, or by relative ones. With one camera and no state of the IMU
+ *  there are keyframes, places and loops all the same; nothing tells lengths then, and only attitudes can agree. */
 typedef struct vfront_loop {
     uint64_t frame;       /**< vfront_result_t.frame of the keyframe, in its run. */
     uint64_t t_ns;        /**< vfront_result_t.t_mid_ns of it. */

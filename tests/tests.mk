@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: cross-counts laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
+.PHONY: cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -284,10 +284,11 @@ golden: $(BUILD)/digest $(MAP)/digest ## Writes tests/golden.txt and tests/map/g
 quality: $(BUILD)/bridge_track.so $(BUILD)/bridge_ego.so ## The tracker beside OpenCV's on real pictures with ground truth, and how many tracks live
 	$(PYTHON) tests/tracking/quality.py $^
 
-laps: $(MAP)/replay ## Rendered flights of three laps along recorded trajectories: error by odometry and in the map; 40 minutes
-	$(PYTHON) tests/map/laps.py $<
-kidnapped: $(MAP)/replay ## Waking up somewhere in a place of which there is a map, 200 rendered trials; 30 minutes
-	$(PYTHON) tests/map/kidnapped.py $<
+RECORD = tests/house/record.sh
+laps: $(MAP)/replay ## Rendered flights of three laps along recorded trajectories: error by odometry and in the map; writes tests/map/laps.txt, 80 minutes of a core
+	$(RECORD) tests/map/laps.txt 'Three laps' $(PYTHON) tests/map/laps.py $<
+kidnapped: $(MAP)/replay ## Waking up somewhere in a place of which there is a map, 200 rendered trials; writes tests/map/kidnapped.txt, 60 minutes of a core
+	$(RECORD) tests/map/kidnapped.txt 'Waking up in a known place' $(PYTHON) tests/map/kidnapped.py $<
 
 # The ring of the endless flight is small, so that it is soon full; key points and samples are few, for time.
 ENDLESS_SRC := $(wildcard src/map/*.c) $(VIEWS)
@@ -295,11 +296,14 @@ $(BUILD)/endless: tests/map/endless.c tests/map/map_flight.h $(ENDLESS_SRC) $(FI
 	@mkdir -p $(@D)
 	$(CC) -std=c11 -O3 $(WARN) $(EXACT) -I. -Isrc $(call CONFIG,map) -DVFRONT_KEYFRAMES=64 -DVFRONT_KEYPOINTS=160 -DVF_OVERLAP_HYPOTHESES=16 $< $(ENDLESS_SRC) -o $@ -lm
 .PHONY: endless
-endless: $(BUILD)/endless ## A flight of 10^6 steps without pictures: ring, time, memory and wrong loops stay as they are once the ring is full; 40 minutes
-	$< 1000000
+endless: $(BUILD)/endless ## A flight of 10^6 steps without pictures: ring, time, memory and wrong loops stay as they are once the ring is full; writes tests/map/endless.txt, 40 minutes
+	$(RECORD) tests/map/endless.txt 'A flight of 10^6 steps without pictures' $< 1000000
 
-loops: $(MAP)/replay ## Places seen again and loops on recorded and rendered sets, beside ground truth; writes tests/loops.txt, 20 minutes
-	$(PYTHON) tests/map/loops.py $< --all-pairs --write tests/loops.txt
+loops: $(MAP)/replay ## Places seen again and loops on recorded and rendered sets, beside ground truth; writes tests/map/loops.txt, 40 minutes of a core
+	$(RECORD) tests/map/loops.txt 'Places seen again and loops' $(PYTHON) tests/map/loops.py $< --all-pairs
+
+pose-graph: $(BUILD)/bridge_graph.so ## The map's pose graph beside SciPy's least squares over the same edges, 12 drawn cases; writes tests/map/graph.txt
+	$(RECORD) tests/map/graph.txt 'Pose graph' $(PYTHON) tests/map/graph.py $<
 
 features: $(BUILD)/bridge_features.so ## Key points beside OpenCV's ORB and FAST on the Oxford sets, and bounded rectification on drawn shapes
 	$(PYTHON) tests/features/features.py $<

@@ -9,8 +9,9 @@
  *         is the sum of the weights of the words that it shares with this frame; a word's weight is the logarithm of
  *         how rare it is among all keyframes now, so that there is no vocabulary to be trained and loaded. Candidates
  *         are the keyframes with the highest scores; the last one is the one that is nearest by pose within what the
- *         drift allows, if any is. Frames of the last VF_PLACE_APART, and keyframes that tracks still connect with
- *         this frame, are no candidates: they are the odometry's. Keyframes of a map that was loaded always may be
+ *         drift allows, if any is. Frames of the last VF_PLACE_APART, and keyframes of the last VF_PLACE_LATER frames
+ *         that tracks still connect with this frame, are no candidates: they are the odometry's, which forgets after a
+ *         while, also where a track lasts. Keyframes of a map that was loaded always may be
  * Exact   integers; poses in double precision in one order
  * Cost    the words of all keyframes are looked up in a bitmap of this frame's, twice, whether there are keyframes or
  *         not: 4 x 300 x VFRONT_KEYFRAMES look-ups. Inverted lists would be shorter on average, but not at worst, would
@@ -36,9 +37,11 @@
 /** Candidates of a frame, VFRONT_LOOPS. */
 #define VF_PLACE_CANDIDATES ((int)VFRONT_LOOPS)
 
-/** Least number of frames between a frame and a candidate; largest number of tracks that may connect both. */
+/** Least number of frames between a frame and a candidate; largest number of tracks that may connect both, and the
+ * number of frames between them from which on any number may. */
 #define VF_PLACE_APART 10
 #define VF_PLACE_TRACKS 3
+#define VF_PLACE_LATER 100
 
 /** Words of all tables. */
 #define VF_PLACE_WORDS (VF_PLACE_TABLES * 65536)
@@ -316,7 +319,7 @@ VF_FN int vf_place_open(const struct vf_place_view *s, const struct vf_keyframe 
 {
     if (k->origin) return k->used != 0;
     return k->used && s->ingest->params.frame >= k->frame + VF_PLACE_APART &&
-           vf_place_tracks(s, k->last_id) <= VF_PLACE_TRACKS;
+           (s->ingest->params.frame >= k->frame + VF_PLACE_LATER || vf_place_tracks(s, k->last_id) <= VF_PLACE_TRACKS);
 }
 
 /** Ranks of keyframe i, in which the greatest is the best: by its score, and by its pose; 0: no candidate. */

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: MIT
 """Kidnapped: a front end that wakes up somewhere in a place of which it has a map, rendered.
 
-    tests/map/kidnapped.py build/config/map/replay [--trials N] [--only WORD] [--seconds S] [--set NAME=VALUE ...]
+    tests/map/kidnapped.py build/config/map/replay [--trials N] [--only WORD] [--seconds S] [--set NAME=VALUE ...] [--jobs N]
 
 A flight along a trajectory makes a map and saves it. Each trial begins anew with that map at a random moment of the same trajectory, other noise on its
 pictures, without a state of the IMU, and has one second (20 frames). Found: VFRONT_MAP_GOOD within it. Wrong: the first pose in the map is off by more than
 0.3 m or 8 degrees. Fails if fewer than 95 % are found, or one is wrong.
 
---trials   Of all trajectories together, 200.
+--jobs     Runs of replay at a time, as many as there are processors.
+--trials   Of all trajectories together, 200; of those chosen by --only their share.
 --seconds  Of the flight that makes the map, 30."""
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -65,6 +67,29 @@ def trial(out, start_s, times_of_map, truth_of_map):
     return at + 1, np.linalg.norm(off[:3, 3]), np.degrees(2 * np.arcsin(min(1.0, np.linalg.norm(off[:3, :3] - np.eye(3)) / np.sqrt(8))))
 
 
+def fly(args, name, pool):
+    """A map, and trials in it: rows of frames until found, and errors [m, deg]. Each flight draws its trials by itself."""
+    source, first, smooth = FLIGHTS[name]
+    file, rng = DATA / "trajectories" / (source + ".txt"), np.random.default_rng((5, list(FLIGHTS).index(name)))
+    draws = [(1000 * first + int(rng.integers(0, 1000 * args.seconds - 1000)), int(rng.integers(2, 1000000))) for _ in range(args.trials // len(FLIGHTS))]
+    with tempfile.TemporaryDirectory(prefix="vfront-kidnapped-") as folder:
+        out, image = pathlib.Path(folder) / "out", pathlib.Path(folder) / "map"
+        words = ["--render", f"smooth_ms={smooth}"]
+        pool.submit(run, args, file, out, HZ * args.seconds, words + ["--render", f"from_ms={1000 * first}", "--map-save", str(image)]).result()
+        t0, truth = poses(out / "truth.txt")
+        times, mapped = poses(out / "trajectory_map_told.txt")
+        k = min(HZ, len(mapped) - 1)  # in axes of the map, which began at the first frame of its path
+        to_map = mapped[k] @ np.linalg.inv(truth[int(np.argmin(np.abs(t0 - times[k])))])
+        truth = [to_map @ T for T in truth]
+
+        def one(draw):
+            start, seed = draw
+            to = pathlib.Path(folder) / f"trial-{start}-{seed}"
+            run(args, file, to, HZ, words + ["--render", f"from_ms={start}", "--render", f"seed={seed}", "--map-load", str(image)])
+            return trial(to, 1e-3 * start - first, t0, truth)
+        return np.array(list(pool.map(one, draws)))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("replay", type=pathlib.Path)
@@ -72,34 +97,23 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
-    rng, bad, ran = np.random.default_rng(5), [], 0
+    if args.trials < len(FLIGHTS):
+        parser.error(f"--trials: {len(FLIGHTS)} or more, one of each trajectory")
+    bad, ran = [], 0
     names = [n for n in FLIGHTS if args.only in n and (DATA / "trajectories" / (FLIGHTS[n][0] + ".txt")).exists()]
     print("flight      trials found within 1 s  frames (median, most)  wrong  largest error m    deg", flush=True)
-    for name in names:
-        source, first, smooth = FLIGHTS[name]
-        file, figures = DATA / "trajectories" / (source + ".txt"), []
-        with tempfile.TemporaryDirectory(prefix="vfront-kidnapped-") as folder:
-            out, image = pathlib.Path(folder) / "out", pathlib.Path(folder) / "map"
-            words = ["--render", f"smooth_ms={smooth}"]
-            run(args, file, out, HZ * args.seconds, words + ["--render", f"from_ms={1000 * first}", "--map-save", str(image)])
-            t0, truth = poses(out / "truth.txt")
-            times, mapped = poses(out / "trajectory_map_told.txt")
-            k = min(HZ, len(mapped) - 1)  # in axes of the map, which began at the first frame of its path
-            to_map = mapped[k] @ np.linalg.inv(truth[int(np.argmin(np.abs(t0 - times[k])))])
-            truth = [to_map @ T for T in truth]
-            for _ in range(args.trials // len(names)):
-                start = 1000 * first + int(rng.integers(0, 1000 * args.seconds - 1000))
-                run(args, file, out, HZ, words + ["--render", f"from_ms={start}", "--render", f"seed={int(rng.integers(2, 1000000))}", "--map-load", str(image)])
-                figures.append(trial(out, 1e-3 * start - first, t0, truth))
-        ran += len(figures)
-        v = np.array(figures)
-        found = v[v[:, 0] > 0] if v[:, 0].any() else np.full((1, 3), np.nan)
-        wrong = int(((found[:, 1] > WRONG_M) | (found[:, 2] > WRONG_DEG)).sum())
-        share = 100 * (v[:, 0] > 0).mean()
-        print(f"{name:11s} {len(v):6d} {share:16.1f} % {np.median(found[:, 0]):14.0f} {found[:, 0].max():7.0f} {wrong:6d} {found[:, 1].max():16.3f} {found[:, 2].max():6.2f}", flush=True)
-        if wrong or share < 95:
-            bad.append(f"{name}: {share:.1f} % found, {wrong} wrong")
+    # flights wait for their runs of replay, of which there are as many at a time as jobs
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool, concurrent.futures.ThreadPoolExecutor(len(FLIGHTS)) as flights:
+        for name, v in zip(names, flights.map(lambda n: fly(args, n, pool), names)):
+            ran += len(v)
+            found = v[v[:, 0] > 0] if v[:, 0].any() else np.full((1, 3), np.nan)
+            wrong = int(((found[:, 1] > WRONG_M) | (found[:, 2] > WRONG_DEG)).sum())
+            share = 100 * (v[:, 0] > 0).mean()
+            print(f"{name:11s} {len(v):6d} {share:16.1f} % {np.median(found[:, 0]):14.0f} {found[:, 0].max():7.0f} {wrong:6d} {found[:, 1].max():16.3f} {found[:, 2].max():6.2f}", flush=True)
+            if wrong or share < 95:
+                bad.append(f"{name}: {share:.1f} % found, {wrong} wrong")
     for what in bad:
         print(f"FAILED {what}")
     return 77 if not ran else 1 if bad else 0

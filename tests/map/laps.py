@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Flights of three laps along recorded trajectories, rendered: error of the odometry and of the map, lap by lap.
 
-    tests/map/laps.py build/config/map/replay [--only WORD] [--seconds S] [--out FOLDER] [--set NAME=VALUE ...]
+    tests/map/laps.py build/config/map/replay [--only WORD] [--seconds S] [--out FOLDER] [--set NAME=VALUE ...] [--jobs N]
 
+--jobs     Flights at a time, as many as there are processors.
 --seconds  Of half a lap, 15: a piece of the trajectory that is flown there and back, as it was flown, three times.
 --out      Keeps what replay writes, in a folder of each flight.
 
@@ -11,6 +12,7 @@ Laps: error of the position in each frame, as told in that frame, beside ground 
 a lap]; ATE: over the whole flight, in axes that fit best (rotation and translation), of the map after all corrections. Fails if the ATE of the map is above a third of the odometry's where that is
 0.1 m or more, above it where it is less, or if the map's error of the third lap is above 1.5 times that of the second and 0.05 m more."""
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import subprocess
@@ -74,6 +76,31 @@ def errors(path, truth):
     return ate, [np.sqrt(off[(t >= t0[0] + k * lap) & (t < t0[0] + (k + 1) * lap)].mean()) for k in range(LAPS)], len(t) / len(t0)
 
 
+def fly(args, name):
+    """The row of a flight, and what does not hold; None without its trajectory."""
+    source, first, smooth, imu = FLIGHTS[name]
+    file = DATA / "trajectories" / (source + ".txt")
+    if not file.exists():
+        return f"SKIPPED, no {file}", None
+    with tempfile.TemporaryDirectory(prefix="vfront-laps-") as folder:
+        out = (args.out / name.replace(" ", "_")) if args.out else pathlib.Path(folder) / "out"
+        path = pathlib.Path(folder) / (source + ".txt")
+        frames = int(HZ * there_and_back(file, path, first, args.seconds)) - HZ
+        command = [str(args.replay), str(path), "--quiet", "--out", str(out), "--set", "map=1", "--frames", str(frames), "--render", f"smooth_ms={smooth}"] + RENDERED
+        command += ["--set", "window=1"] if imu else ["--set", "window=0", "--no-gyro"]
+        for value in args.set:
+            command += ["--set", value]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            return f"{name:13s} {' '.join(command)}: exit code {done.returncode}\n{done.stderr}", [f"{name}: replay failed"]
+        before, laps, _ = errors(out / ("trajectory_state.txt" if imu else "trajectory.txt"), out / ("truth_state.txt" if imu else "truth.txt"))
+        after, _, _ = errors(out / "trajectory_map.txt", out / "truth.txt")
+        _, mapped, share = errors(out / "trajectory_map_told.txt", out / "truth.txt")
+    row = f"{name:13s} {frames:6d} {before:15.3f} {after:6.3f} {after / before:7.2f}   " + " ".join(f"{e:6.3f}" for e in laps) + "  " + " ".join(f"{e:6.3f}" for e in mapped)
+    holds = after <= (before / 3 if before >= 0.1 else before) and mapped[2] <= 1.5 * mapped[1] + 0.05
+    return f"{row} {100 * share:10.1f} %", [] if holds else [f"{name}: ATE {before:.3f} m, in the map {after:.3f} m"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("replay", type=pathlib.Path)
@@ -81,34 +108,16 @@ def main():
     parser.add_argument("--seconds", type=float, default=15)
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
     bad, ran = [], 0
     print(f"{'flight':13s} frames    ATE odometry    map   share   odometry by laps      map by laps           in the map", flush=True)
-    for name, (source, first, smooth, imu) in FLIGHTS.items():
-        file = DATA / "trajectories" / (source + ".txt")
-        if args.only not in name:
-            continue
-        if not file.exists():
-            print(f"SKIPPED, no {file}")
-            continue
-        with tempfile.TemporaryDirectory(prefix="vfront-laps-") as folder:
-            out = (args.out / name.replace(" ", "_")) if args.out else pathlib.Path(folder) / "out"
-            path = pathlib.Path(folder) / (source + ".txt")
-            frames = int(HZ * there_and_back(file, path, first, args.seconds)) - HZ
-            command = [str(args.replay), str(path), "--quiet", "--out", str(out), "--set", "map=1", "--frames", str(frames), "--render", f"smooth_ms={smooth}"] + RENDERED
-            command += ["--set", "window=1"] if imu else ["--set", "window=0", "--no-gyro"]
-            for value in args.set:
-                command += ["--set", value]
-            done = subprocess.run(command, capture_output=True, text=True)
-            if done.returncode:
-                raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr}")
-            before, laps, _ = errors(out / ("trajectory_state.txt" if imu else "trajectory.txt"), out / ("truth_state.txt" if imu else "truth.txt"))
-            after, _, _ = errors(out / "trajectory_map.txt", out / "truth.txt")
-            _, mapped, share = errors(out / "trajectory_map_told.txt", out / "truth.txt")
-        ran += 1
-        print(f"{name:13s} {frames:6d} {before:15.3f} {after:6.3f} {after / before:7.2f}   " + " ".join(f"{e:6.3f}" for e in laps) + "  " + " ".join(f"{e:6.3f}" for e in mapped) + f" {100 * share:10.1f} %", flush=True)
-        if after > (before / 3 if before >= 0.1 else before) or mapped[2] > 1.5 * mapped[1] + 0.05:
-            bad.append(f"{name}: ATE {before:.3f} m, in the map {after:.3f} m")
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for row, failed in pool.map(lambda name: fly(args, name), [name for name in FLIGHTS if args.only in name]):
+            print(row, flush=True)
+            if failed is not None:
+                ran += 1
+                bad += failed
     for what in bad:
         print(f"FAILED {what}")
     return 77 if not ran else 1 if bad else 0

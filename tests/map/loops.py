@@ -2,21 +2,21 @@
 # SPDX-License-Identifier: MIT
 """Places seen again and loops, on recorded sequences and on rendered flights along recorded trajectories, beside ground truth.
 
-    tests/map/loops.py build/config/map/replay [--quick] [--only WORD] [--seconds S] [--all-pairs] [--set NAME=VALUE ...] [--of FOLDER] [--write FILE]
+    tests/map/loops.py build/config/map/replay [--quick] [--only WORD] [--seconds S] [--all-pairs] [--set NAME=VALUE ...] [--of FOLDER] [--jobs N]
 
 --quick      The kitchen alone.
 --only       Sets whose name contains the word.
 --seconds    Of each rendered flight, else 40; 80 of rotation.
 --all-pairs  Of the kitchen also what OpenCV's ORB finds when it compares every frame with all frames before it that it may be a revisit of.
---write      The table into a file, with the date and the digest of the sources, also where a loop is wrong.
+--jobs       Sets at a time, as many as there are processors.
 --of         Judges what a run of replay has written to a folder, and runs none.
 
 Host port, tuning as it stands but for `map`, and `window` where there are two cameras. Sequences lie in $VFRONT_DATA or ../shared/data beside the
 project; what is missing is skipped. Exit status: 77 if all are, 1 if a loop is wrong or a bound of BOUNDS does not hold, else 0.
 
 frames   Frames with ground truth.
-revisits Frames that come back: within 0.25 m and 20 degrees of an earlier frame, from which the camera was farther away in between, and with which
-         3 tracks at most connect them still: what tracks connect is the odometry's, and no candidate (src/map/place.h).
+revisits Frames that come back: within 0.25 m and 20 degrees of an earlier frame, from which the camera was farther away in between, and which is 100
+         frames old, or connected with them by 3 tracks at most: what tracks still connect is the odometry's, and no candidate (src/map/place.h).
 recall   Of these, those with an accepted loop [%]. Bounds hold from 20 revisits on.
 loops    Accepted ones. wrong: those whose pose is off by more than 0.15 m or 8 degrees; where the pose has no length, by more than 8 degrees of
          rotation or, where there is one, of direction.
@@ -25,8 +25,8 @@ alone... Loops in the other states.
 ORB      With --all-pairs: share of the revisits [%] in which a pair of pictures has 25 inliers and 30 % of its matches on an essential matrix.
 """
 import argparse
+import concurrent.futures
 import csv
-import datetime
 import os
 import pathlib
 import subprocess
@@ -39,7 +39,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DATA = pathlib.Path(os.environ.get("VFRONT_DATA", ROOT.parent / "shared/data"))
 NEAR_M, NEAR_DEG = 0.25, 20.0
 WRONG_M, WRONG_DEG = 0.15, 8.0
-TRACKS, FEW = 3, 20
+TRACKS, LATER, FEW = 3, 100, 20
 # Of rendered flights: small pictures and few hypotheses, for time. Stamps of KAIST-VIO are rough.
 RENDERED = ["--render", "width_px=480", "--render", "height_px=320", "--set", "ego_hypotheses=64", "--set", "ego_metric_hypotheses=128", "--set", "select_points=600"]
 # Name: data, words for replay.
@@ -104,8 +104,8 @@ class Truth:
         return np.linalg.norm(t) < NEAR_M and angle(R) < NEAR_DEG
 
     def connected(self, before, now):
-        """Tracks connect two frames."""
-        return np.searchsorted(self.ids[now], self.last_id[before], side="right") > TRACKS
+        """Tracks connect two frames, of which the first is not old."""
+        return now - before < LATER and np.searchsorted(self.ids[now], self.last_id[before], side="right") > TRACKS
 
     def revisits(self):
         """Frames that come back, and to which."""
@@ -207,7 +207,7 @@ def main():
     parser.add_argument("--all-pairs", action="store_true")
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--of", type=pathlib.Path)
-    parser.add_argument("--write", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     args = parser.parse_args()
     names = [n for n in (["kitchen"] if args.quick else SETS) if args.only in n]
     missing = [n for n in names if not (DATA / SETS[n][0]).exists() and not args.of]
@@ -216,27 +216,21 @@ def main():
     names, bad = [n for n in names if n not in missing], []
     if not names:
         return 77
-    said = []
 
-    def say(line):
-        said.append(line)
-        print(line, flush=True)
-
-    say(f"{'set':12s} {'frames':>6s} {'revisits':>8s} {'recall':>7s} {'loops':>6s} {'wrong':>5s} {'worst m':>7s} {'deg':>6s} {'course':>6s}   loops in other states")
-    for name in names:
+    def one(name):
         with tempfile.TemporaryDirectory(prefix="vfront-loops-") as folder:
             out = args.of or pathlib.Path(folder)
             if not args.of:
                 run(args.replay, name, args, out)
-            row, failed = table(name, out, args.all_pairs)
+            return table(name, out, args.all_pairs)
+
+    print(f"{'set':12s} {'frames':>6s} {'revisits':>8s} {'recall':>7s} {'loops':>6s} {'wrong':>5s} {'worst m':>7s} {'deg':>6s} {'course':>6s}   loops in other states", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for row, failed in pool.map(one, names):
             bad += failed
-            say(row)
+            print(row, flush=True)
     for what in bad:
-        say(f"FAILED {what}")
-    if args.write:
-        sources = subprocess.run(["tests/house/sources.sh"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
-        head = f"Places seen again and loops (make loops; tests/map/loops.py says what the columns are).\n{datetime.date.today()}, sources {sources}, port host\n\n"
-        args.write.write_text(head + "\n".join(said) + "\n")
+        print(f"FAILED {what}")
     return 1 if bad else 0
 
 

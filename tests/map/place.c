@@ -136,7 +136,8 @@ static void candidates(void **state)
             uint32_t old = 0;
             for (uint32_t n = 0; n < memory.refill.counts[step.parity ^ 1].count; n++)
                 old += memory.refill.feature[step.parity ^ 1][n].id <= k->last_id;
-            if (!frame || !k->used || k->frame + 10 > (uint64_t)frame || old > 3) continue;
+            if (!frame || !k->used || k->frame + 10 > (uint64_t)frame) continue;
+            if (old > 3 && k->frame + 100 > (uint64_t)frame) continue;
             const uint32_t score = memory.place.score[i];
             if (score > best)
                 second = best, best = score;
@@ -155,6 +156,34 @@ static void candidates(void **state)
         map_next(&flight);
     }
     assert_true(with > 50);
+}
+
+/** A keyframe that tracks connect with the frame is no candidate until it is 100 frames old. */
+static void lasting_tracks(void **state)
+{
+    int before = 0, later = 0;
+    (void)state;
+    shake(75);
+    begin(MAP_ONE_CAMERA);
+    flight.lap = 100000; /* stands still */
+    for (int frame = 0; frame < 120; frame++) {
+        struct vf_refill_memory *r = &memory.refill;
+        map_frame(&flight, &step);
+        for (uint32_t n = 0; n < 50; n++) r->feature[step.parity][n].id = n + 1;
+        r->counts[step.parity].count = 50;
+        r->counts[step.parity].last_id = 50;
+        map_stages(&step);
+        for (int k = 0; k < VF_PLACE_CANDIDATES; k++) {
+            const uint32_t slot = memory.place.candidate[k];
+            if (slot == VF_NONE) continue;
+            const int is_old = memory.keyframe.ring[slot].head.frame + 100 <= (uint64_t)frame;
+            before += !is_old;
+            later += is_old;
+        }
+        map_next(&flight);
+    }
+    assert_int_equal(before, 0);
+    assert_true(later >= 15);
 }
 
 /** A frozen picture has no points, and no candidates. */
@@ -178,7 +207,7 @@ static void frozen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(points_and_words), cmocka_unit_test(candidates),
-                                       cmocka_unit_test(frozen)};
+                                       cmocka_unit_test(lasting_tracks), cmocka_unit_test(frozen)};
     return cmocka_run_group_tests_name("place", tests, NULL, NULL);
 }
 

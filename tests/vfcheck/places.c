@@ -165,7 +165,8 @@ int check_places(int count, int steps)
         failures += fly((enum map_kind)(i % MAP_KINDS), steps, &all);
     }
     close_places();
-    if (!failures && count && steps > 12 && !all.full) failures++, printf("map: no keyframe made room\n");
+    const int is_filled = VFRONT_KEYFRAMES <= 64 && count && steps > 12; /* longer rings are not full so soon */
+    if (!failures && is_filled && !all.full) failures++, printf("map: no keyframe made room\n");
     printf("map: %d flights of %d steps, %d keyframes, %d of them in a full ring, %d loops accepted, %d failures\n",
            count, steps, all.keyframes, all.full, all.accepted, failures);
     return failures;
