@@ -397,7 +397,7 @@ fly-real-time: $(FLY) ## Closed loop as time passes, without a fault and with th
 LIGHT = --set select_points=300 --set ego_hypotheses=64 --set ego_metric_hypotheses=64
 companion-speed: $(BUILD)/companion $(BUILD)/replay $(BUILD)/hil-bench $(BUILD)/hil-board ## Companion on a recording in real time: last byte of a frame to first byte of ODOMETRY beyond the step, its own share of a core, without a web page and with one that is looked at; the same over TCP by the bench; on a machine at rest, 4 minutes
 	$(BUILD)/replay --quiet --frames 600 --set window=1 --record $(BUILD)/companion-speed.vfr synthetic:320x208
-	$(PYTHON) tests/companion/speed.py $(BUILD)/companion $(BUILD)/companion-speed.vfr 5 $(LIGHT)
+	$(PYTHON) tests/companion/speed.py $(BUILD)/companion $(BUILD)/companion-speed.vfr 5 --realtime 50 $(LIGHT)
 	$(BUILD)/hil-board --once --listen 127.0.0.1:14611 & sleep 1; $(BUILD)/hil-bench --board 127.0.0.1:14611 --paced $(LIGHT) $(BUILD)/companion-speed.vfr; wait
 
 .PHONY: steady
