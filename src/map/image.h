@@ -12,7 +12,7 @@
  *         the words of all its points, table by table; then zeros up to a multiple of 8 bytes. They are in the order
  *         of the graph, and last those that are no nodes of it
  *         section "GRPH": whether z of the map is up, number of nodes, 32 bits each; scale of the bound of a loop's
- *         residual, a double; then nodes, those of the first keyframes, each of 144 bytes: pose in the map, 7 doubles;
+ *         residual in the next step, a double; then nodes, those of the first keyframes, each of 144 bytes: pose in the map, 7 doubles;
  *         variances of its position and attitude, 2 floats; of the loop that ends there: pose, 7 doubles; deviations,
  *         2 floats; number of the node at which it begins, 0xfffffffe for a tie to the map, or 0xffffffff, and inliers;
  *         1 for a keyframe whose place in the map is known, 2 more for a loop that is an edge; 0, 32 bits each
@@ -31,7 +31,7 @@
 
 #if VFRONT_MAP
 
-#define VF_IMAGE_VERSION 3
+#define VF_IMAGE_VERSION 4
 #define VF_IMAGE_HEADER 64u
 #define VF_IMAGE_SECTION 16u
 #define VF_IMAGE_KEYFRAME 120u
@@ -65,7 +65,7 @@ struct vf_image_node {
 struct vf_image_graph {
     uint32_t upright; /* 1: z of the map is up */
     uint32_t nodes;   /* the first keyframes of the image */
-    double scale;     /* of the bound of a loop's residual */
+    double scale;     /* of the bound of a loop's residual, in the next step */
 };
 
 /** Image being written. */

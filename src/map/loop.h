@@ -122,7 +122,7 @@ VF_FN void vf_loop_claim_of(const struct vf_loop_view *s, int c, struct vf_loop_
     vf_path_go(&k->pose, f->pose.R, to->metric ? f->pose.t : none, &to->by_keyframe);
     const uint32_t slot = s->place->candidate[c];
     const struct vf_map_state *map = &s->map->state[s->parity ^ 1];
-    to->placed = to->metric && map->placed_node[slot];
+    to->placed = to->metric && map->placed_node[slot] && !vf_keyframe_gone(s->keyframe, s->parity, slot);
     if (to->placed) {
         vf_map_to_path(&map->node[slot], &to->by_map);
         vf_path_go(&to->by_map, f->pose.R, f->pose.t, &to->by_map);
