@@ -9,10 +9,7 @@
 
 #define THREADS 512
 
-static __global__ void __launch_bounds__(THREADS) solve_k(const VF_CONSTANT vf_map_view s)
-{
-    vf_map_solve(&s);
-}
+static __global__ void __launch_bounds__(THREADS) solve_k(const VF_CONSTANT vf_map_view s) { vf_map_solve(&s); }
 
 static __global__ void __launch_bounds__(THREADS) bend_k(const VF_CONSTANT vf_map_view s)
 {

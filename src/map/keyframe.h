@@ -73,8 +73,8 @@ VF_FN int vf_keyframe_due(const struct vf_keyframe_memory *m, uint32_t active, i
 
 #if VFRONT_MAP
 
-/** 1 if the keyframe that this frame was compared with at a place of the ring has made room since: for that of the frame
- *  before, which comes into the ring behind overlap. */
+/** 1 if the keyframe with which this frame was compared at a place of the ring has made room since: for that of the
+ *  frame before, which comes into the ring behind overlap. */
 VF_FN int vf_keyframe_gone(const struct vf_keyframe_memory *m, int32_t parity, uint32_t slot)
 {
     const struct vf_keyframe_now *before = &m->now[parity ^ 1];

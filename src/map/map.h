@@ -7,11 +7,12 @@
  * Out     state of the map, by parity (map_state.h); T_map_odom of the result
  * Rule    nodes are the keyframes, edges what their path says of those that follow each other, and accepted loops, one
  *         that ends in each keyframe. Each frame does one Gauss-Newton step over the whole graph (map_graph.h): a fixed
- *         share. That step needs nothing of the frame and begins with it, on what the frame before left: it takes
- *         longest. Then comes what the frame brings: a path, a keyframe that makes room, loops, the end of a turn, and
- *         last its own keyframe. Frames whose number is a multiple of VF_MAP_TURN end a turn: T_map_odom becomes what the graph has by
- *         then, and loops that came during the turn become edges, for the next turn. So a loop is in the result after
- *         VF_MAP_TURN + 1 to 2 VF_MAP_TURN frames, whatever it took to compute.
+ *         share. That step takes longest, and begins with the frame, on what the frame before left: it needs nothing of
+ *         this one. Behind it comes what this frame brings: a path, a keyframe that makes room, loops, the end of a
+ *         turn, and last of all its own keyframe, as a node. Frames whose number is a multiple of VF_MAP_TURN end a
+ *         turn: T_map_odom becomes what the graph has by then, and loops that came during the turn become edges, for
+ *         the next turn. So a loop is in the result after VF_MAP_TURN to 2 VF_MAP_TURN frames, whatever it took to
+ *         compute.
  *         The frame of the map is the odometry frame of the first path; once a state of the IMU has z up, that of this
  *         state, and yaw and position alone are corrected. Where one path goes over into the next one and the metric
  *         motion is known, so does its place in the map. Else the new path is lost: T_map_odom stays as it was, until

@@ -84,7 +84,7 @@ struct vf_map_work {
     uint32_t first[VFRONT_KEYFRAMES + 1]; /* of each keyframe: first of the loops that begin there */
     uint32_t begins[VFRONT_KEYFRAMES];    /* loops, by the keyframe at which they begin, by where they end */
     uint16_t order[VFRONT_KEYFRAMES];
-    uint32_t index, near;        /* a keyframe that goes, in the order; place of its neighbour. VF_NONE: there is none */
+    uint32_t index, near;        /* keyframe that goes, in the order; place of its neighbour. VF_NONE: there is none */
     struct vf_map_pose way;      /* from that keyframe to its neighbour, */
     double way_m2, way_rad2;     /* and how well it is known */
     struct vf_map_pose move;     /* of keyframes of a path, or of all */
@@ -92,9 +92,9 @@ struct vf_map_work {
     struct vf_path_pose known;   /* of a path that is moved: pose in it, */
     double known_m2, known_rad2; /* and how well that is known in the map */
     uint32_t ties, loops;        /* number of ties, 0: the first keyframe is held; of loops and ties that are edges */
-    uint32_t held, fresh;        /* edges from now on, of loops and ties; those of them that were none */
-    uint32_t is_node[VFRONT_LOOPS]; /* 1: the keyframe of that candidate of the step is a node */
+    uint32_t held, fresh;        /* number of ties, or of edges from now on; of those of them that were none */
     uint32_t reserved;
+    uint32_t is_node[VFRONT_LOOPS]; /* 1: the keyframe of that candidate of the step is a node */
 };
 
 /** Memory of map, which keyframe reads as the frame before left it. */

@@ -60,7 +60,7 @@ static uint32_t read_layout(const uint8_t *at, size_t bytes)
 {
     const uint32_t count = (uint32_t)number(at + 52, 4);
     assert_memory_equal(at, "VFRONT\x8d\x0a", 8);
-    assert_true(number(at + 8, 4) == 3 && number(at + 12, 4) == 64 && number(at + 16, 8) == bytes);
+    assert_true(number(at + 8, 4) == 4 && number(at + 12, 4) == 64 && number(at + 16, 8) == bytes);
     assert_true(number(at + 48, 4) == 2 && number(at + 56, 4) == 0);
     assert_memory_equal(at + 64, "KEYF", 4);
     assert_true(number(at + 68, 4) == 1);

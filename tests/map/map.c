@@ -2,8 +2,8 @@
 /* map: drawn flights in laps beside where the camera was: errors with the map stay, those without it grow; T_map_odom
  * changes at the ends of turns alone; a path that is cut is lost, and found at once, in the right place, by a loop; one
  * camera has no map of lengths; a place that has changed; keyframes that make room, and loops with them; a way of
- * many laps; a step that is done twice; the step of the graph before all else; a map that was saved and loaded goes on with the same bits; when keyframes were
- * found again. The graph itself: graph.py. */
+ * many laps; a step that is done twice; the step of the graph before all else; a map that was saved and loaded goes on
+ * with the same bits; when keyframes were found again. The graph itself: graph.py. */
 #include "tests/fixture/stage.h"
 
 #include "core/map.h"
@@ -644,7 +644,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(laps),     cmocka_unit_test(found), cmocka_unit_test(changed),   cmocka_unit_test(loaded),
         cmocka_unit_test(no_scale), cmocka_unit_test(room),  cmocka_unit_test(ties),      cmocka_unit_test(twice),
-        cmocka_unit_test(goes_on),  cmocka_unit_test(seen),  cmocka_unit_test(far_apart), cmocka_unit_test(made_room), cmocka_unit_test(early)};
+        cmocka_unit_test(goes_on),  cmocka_unit_test(seen),  cmocka_unit_test(far_apart), cmocka_unit_test(made_room),
+        cmocka_unit_test(early)};
     return cmocka_run_group_tests_name("map", tests, NULL, NULL);
 }
 
