@@ -409,17 +409,14 @@ VF_FN void vf_map_loop_variance(const struct vf_overlap_found *f, double *m2, do
     *rad2 = ((double)P[15] + (double)P[18] + (double)P[20]) / 3.0 + VF_MAP_LOOP_RAD * VF_MAP_LOOP_RAD;
 }
 
-/** Keeps a loop that ends in the last keyframe. T: pose of the frame in axes of keyframe a. */
-VF_FN void vf_map_keep(const struct vf_map_view *s, struct vf_map_state *m, int c, const struct vf_map_pose *T)
+/** Loop that ends in the last keyframe, if there is one, by candidate c. T: pose of the frame in axes of that one. */
+VF_FN void vf_map_loop_of(const struct vf_map_view *s, int c, const struct vf_map_pose *T, struct vf_map_loop *l)
 {
     const struct vf_keyframe_now *now = &s->keyframe->now[s->parity];
     const struct vf_overlap_found *f = &s->overlap->found[c];
-    struct vf_map_loop *l = &m->loop[now->slot % VFRONT_KEYFRAMES];
-    const uint32_t a = s->place->candidate[c];
-    if (!now->last.used || !vf_path_placed(&now->last.pose, &now->pose) || a == now->slot) return;
-    if (l->a != VF_NONE && (l->active || l->inliers >= f->inliers)) return;
     struct vf_map_pose own, last, on;
     double m2, rad2, more_m2, more_rad2;
+    if (!now->last.used) return;
     vf_map_own(s, s->parity, &own);
     vf_map_of_path(&now->last.pose, &last);
     vf_map_between(&own, &last, &on);
@@ -429,8 +426,18 @@ VF_FN void vf_map_keep(const struct vf_map_view *s, struct vf_map_state *m, int 
     vf_map_compose(T, &on, &l->pose);
     l->sigma_m = (float)sqrt(m2 + more_m2);
     l->sigma_rad = (float)sqrt(rad2 + more_rad2);
-    l->a = a;
+    l->a = s->place->candidate[c];
     l->inliers = f->inliers;
+}
+
+/** Keeps a loop that ends in the last keyframe, unless it has one that is an edge or has more inliers. */
+VF_FN void vf_map_keep(const struct vf_map_view *s, struct vf_map_state *m, const struct vf_map_loop *came)
+{
+    const struct vf_keyframe_now *now = &s->keyframe->now[s->parity];
+    struct vf_map_loop *l = &m->loop[now->slot % VFRONT_KEYFRAMES];
+    if (!now->last.used || !vf_path_placed(&now->last.pose, &now->pose) || came->a == now->slot) return;
+    if (l->a != VF_NONE && (l->active || l->inliers >= came->inliers)) return;
+    *l = *came;
 }
 
 /** Place of a path, by a loop between one that is placed and one that is not. By one thread. */
@@ -469,35 +476,46 @@ VF_FN void vf_map_find(const struct vf_map_view *s, const struct vf_map_graph *g
     m->variance_rad2 = m->told_rad2 = w->known_rad2;
 }
 
+/** 1 if loop i of the step counts: it is accepted, and its keyframe is still there. */
+VF_FN int vf_map_counts(const struct vf_map_view *s, int i)
+{
+    return s->loop->loop[i].state == VFRONT_LOOP_ACCEPTED &&
+           !vf_keyframe_gone(s->keyframe, s->parity, s->place->candidate[s->loop->from[i]]);
+}
+
 /** Loops of the step: one block. */
 VF_FN void vf_map_take(const struct vf_map_view *s, const struct vf_map_graph *g)
 {
     struct vf_map_state *m = g->state;
     struct vf_map_work *w = g->work;
-    if (!s->loop->count) return;
-    VF_PARTS(c, VF_PLACE_CANDIDATES) w->is_node[c] = 0;
-    VF_ITEM_SYNC();
-    VF_PARTS(i, (int)m->count)
-    for (int c = 0; c < VF_PLACE_CANDIDATES; c++)
-        if (m->order[i] == s->place->candidate[c]) w->is_node[c] = 1;
-    VF_ITEM_SYNC();
-    VF_NO_UNROLL
-    for (uint32_t i = 0; i < s->loop->count; i++) {
+    const int count = (int)s->loop->count;
+    if (!count) return;
+    VF_PARTS(i, count)
+    {
         const vfront_loop_t *l = &s->loop->loop[i];
         const int c = (int)s->loop->from[i];
+        w->is_node[i] = 0;
+        if (!vf_map_counts(s, i) || l->kind != VFRONT_LOOP_METRIC) continue;
+        vf_map_of_motion(l->R, l->t, &w->motion[i]);
+        vf_map_loop_of(s, c, &w->motion[i], &w->came[i]);
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(n, (int)m->count)
+    for (int i = 0; i < count; i++)
+        if (m->order[n] == s->place->candidate[s->loop->from[i]]) w->is_node[i] = 1;
+    VF_ITEM_SYNC();
+    VF_NO_UNROLL
+    for (int i = 0; i < count; i++) {
+        const int c = (int)s->loop->from[i];
         const uint32_t a = s->place->candidate[c];
-        if (l->state != VFRONT_LOOP_ACCEPTED || vf_keyframe_gone(s->keyframe, s->parity, a)) continue;
+        if (!vf_map_counts(s, i)) continue;
         VF_PARTS(one, 1) m->seen[a] = m->made;
-        if (l->kind != VFRONT_LOOP_METRIC) continue;
+        if (s->loop->loop[i].kind != VFRONT_LOOP_METRIC || !w->is_node[i]) continue;
         VF_PARTS(one, 1)
         {
-            struct vf_map_pose T;
             w->moves = VF_MAP_MOVE_NONE;
-            if (w->is_node[c]) {
-                vf_map_of_motion(l->R, l->t, &T);
-                if (m->placed != m->placed_node[a]) vf_map_find(s, g, a, c, &T);
-                vf_map_keep(s, m, c, &T);
-            }
+            if (m->placed != m->placed_node[a]) vf_map_find(s, g, a, c, &w->motion[i]);
+            vf_map_keep(s, m, &w->came[i]);
         }
         VF_ITEM_SYNC();
         vf_map_move(g);

@@ -94,7 +94,9 @@ struct vf_map_work {
     uint32_t ties, loops;        /* number of ties, 0: the first keyframe is held; of loops and ties that are edges */
     uint32_t held, fresh;        /* number of ties, or of edges from now on; of those of them that were none */
     uint32_t reserved;
-    uint32_t is_node[VFRONT_LOOPS]; /* 1: the keyframe of that candidate of the step is a node */
+    uint32_t is_node[VFRONT_LOOPS];          /* of each loop of the step. 1: its keyframe is a node; */
+    struct vf_map_pose motion[VFRONT_LOOPS]; /* pose of the frame in axes of the keyframe; */
+    struct vf_map_loop came[VFRONT_LOOPS];   /* the loop, with the last keyframe */
 };
 
 /** Memory of map, which keyframe reads as the frame before left it. */
