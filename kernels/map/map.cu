@@ -7,11 +7,12 @@
 
 #if VFRONT_MAP
 
-#define THREADS 512
+#define SOLVE_THREADS 512
+#define BEND_THREADS 256
 
-static __global__ void __launch_bounds__(THREADS) solve_k(const VF_CONSTANT vf_map_view s) { vf_map_solve(&s); }
+static __global__ void __launch_bounds__(SOLVE_THREADS) solve_k(const VF_CONSTANT vf_map_view s) { vf_map_solve(&s); }
 
-static __global__ void __launch_bounds__(THREADS) bend_k(const VF_CONSTANT vf_map_view s)
+static __global__ void __launch_bounds__(BEND_THREADS) bend_k(const VF_CONSTANT vf_map_view s)
 {
     if (threadIdx.x == 0) vf_clock_start(s.clock, 0);
     vf_map_bend(&s);
@@ -24,7 +25,7 @@ static __global__ void __launch_bounds__(THREADS) bend_k(const VF_CONSTANT vf_ma
 extern "C" cudaError_t vf_map_early_cuda(const vf_map_view *s, cudaStream_t stream)
 {
 #if VFRONT_MAP
-    solve_k<<<1, THREADS, 0, stream>>>(*s);
+    solve_k<<<1, SOLVE_THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;
@@ -35,7 +36,7 @@ extern "C" cudaError_t vf_map_early_cuda(const vf_map_view *s, cudaStream_t stre
 extern "C" cudaError_t vf_map_cuda(const vf_map_view *s, cudaStream_t stream)
 {
 #if VFRONT_MAP
-    bend_k<<<1, THREADS, 0, stream>>>(*s);
+    bend_k<<<1, BEND_THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;
