@@ -1538,7 +1538,7 @@ typedef enum vfront_map_state {
  *  t_map_odom_m. The odometry frame is that of `nav`; without a state of the IMU it has the axes of camera 0 (of
  *  vfront_info_t.seen) in the frame in which the path began, and metric motions add up in it. The frame of the map is
  *  the odometry frame of the first path, or that of the first state of the IMU that goes on from it. T_map_odom changes
- *  with frames whose number is a multiple of 24, by loops of at least 25 frames before; and at once where a path that
+ *  with frames whose number is a multiple of 24, by loops of at least 24 frames before; and at once where a path that
  *  was lost is found. */
 typedef struct vfront_map {
     double position_m[3];   /**< Position of camera 0 in the odometry frame [m]. */
@@ -1552,7 +1552,7 @@ typedef struct vfront_map {
     uint32_t state;         /**< vfront_map_state_t. */
     uint32_t counter;       /**< Jumps of T_map_odom since vfront_init() or vfront_reset(): places found again, and
                                  changes by more than 3 deviations at the position of camera 0. */
-    uint32_t nodes;         /**< Keyframes in the pose graph. */
+    uint32_t nodes;         /**< Keyframes in the pose graph, with this frame if it is one. */
     uint32_t loops;         /**< Loops in it, at most one that ends in each keyframe. */
 } vfront_map_t;
 

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* loop on the GPU: one thread, a few thousand operations. */
+/* loop on the GPU: one block, a thread a pair of claims. */
 #include "kernels/kernel.cuh"
 
 #include "map/loop.h"
 
 #if VFRONT_MAP
 
-static __global__ void __launch_bounds__(VF_WARP) decide_k(const VF_CONSTANT vf_loop_view s)
+#define THREADS 64
+
+static __global__ void __launch_bounds__(THREADS) decide_k(const VF_CONSTANT vf_loop_view s)
 {
-    if (threadIdx.x) return;
-    vf_clock_start(s.clock, 0);
+    if (threadIdx.x == 0) vf_clock_start(s.clock, 0);
     vf_loop_decide(&s);
-    vf_clock_end(s.clock);
+    __syncthreads();
+    if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
 #endif
@@ -19,7 +21,7 @@ static __global__ void __launch_bounds__(VF_WARP) decide_k(const VF_CONSTANT vf_
 extern "C" cudaError_t vf_loop_cuda(const vf_loop_view *s, cudaStream_t stream)
 {
 #if VFRONT_MAP
-    decide_k<<<1, VF_WARP, 0, stream>>>(*s);
+    decide_k<<<1, THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;

@@ -1,27 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* map on the GPU: one block, a thread a keyframe, or a component of its unknowns. */
+/* map on the GPU: two launches of one block, a thread a keyframe, or a component of its unknowns. solve_k needs nothing
+ * of this frame and runs beside all other stages; bend_k is behind them. */
 #include "kernels/kernel.cuh"
 
 #include "map/map.h"
 
 #if VFRONT_MAP
 
-#define THREADS 512
+#define SOLVE_THREADS 512
+#define BEND_THREADS 256
 
-static __global__ void __launch_bounds__(THREADS) step_k(const VF_CONSTANT vf_map_view s)
+static __global__ void __launch_bounds__(SOLVE_THREADS) solve_k(const VF_CONSTANT vf_map_view s) { vf_map_solve(&s); }
+
+static __global__ void __launch_bounds__(BEND_THREADS) bend_k(const VF_CONSTANT vf_map_view s)
 {
     if (threadIdx.x == 0) vf_clock_start(s.clock, 0);
-    vf_map_step(&s);
+    vf_map_bend(&s);
     __syncthreads();
     if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
 #endif
 
+extern "C" cudaError_t vf_map_early_cuda(const vf_map_view *s, cudaStream_t stream)
+{
+#if VFRONT_MAP
+    solve_k<<<1, SOLVE_THREADS, 0, stream>>>(*s);
+    return cudaGetLastError();
+#else
+    (void)s, (void)stream;
+    return cudaSuccess;
+#endif
+}
+
 extern "C" cudaError_t vf_map_cuda(const vf_map_view *s, cudaStream_t stream)
 {
 #if VFRONT_MAP
-    step_k<<<1, THREADS, 0, stream>>>(*s);
+    bend_k<<<1, BEND_THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;

@@ -10,7 +10,7 @@
 #define SEARCH_THREADS 128
 #define LIST_THREADS 320
 #define TEAMS 4
-#define REFINE_THREADS 64
+#define REFINE_THREADS 128
 
 /** Best of `count` descriptors for one, by a warp: vf_packed_match(). */
 static __device__ __forceinline__ uint32_t best_of(const vfront_descriptor_t &own, const vfront_descriptor_t *other,

@@ -18,7 +18,8 @@
 #define VF_EARLY(X)                                                                                                    \
     X(match, VF_BIT(ingest) | VF_BIT(predict))                                                                         \
     X(window, 0)                                                                                                       \
-    X(keyframe, VF_BIT(ingest) | VF_BIT(place) | VF_BIT(overlap))
+    X(keyframe, VF_BIT(ingest) | VF_BIT(place) | VF_BIT(overlap))                                                      \
+    X(map, VF_BIT(ingest))
 #define VF_EARLY_LAUNCHER(name, needs)                                                                                 \
     cudaError_t vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream);
 VF_EARLY(VF_EARLY_LAUNCHER)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps saved and loaded. The keyframe that the next step will put into the ring is part of a map. */
+/* Maps saved and loaded. The keyframe that the next step will put into the ring is part of a map, and a node of its
+ * graph. */
 #include "map.h"
 
 #include <stddef.h>
@@ -42,7 +43,7 @@ static vfront_status_t read_now(struct vf_state *s, struct vf_keyframe_now *now)
 }
 
 /** Places of the keyframes in the ring: first the nodes of the graph, in its order, then the others. A keyframe that
- *  makes room for one that is due is none of them. */
+ *  makes room for one that is due is none of them; the one that is due is a node. */
 struct order {
     uint32_t nodes, count;
     uint16_t slot[VFRONT_KEYFRAMES];
@@ -63,40 +64,29 @@ static vfront_status_t read_order(struct vf_state *s, const struct vf_keyframe_n
     order->count = order->nodes;
     for (uint32_t i = 0; i < order->nodes; i++) is_node[order->slot[i]] = 1;
     for (uint32_t slot = 0; slot < now->count; slot++)
-        if (!is_node[slot] && (!now->due || slot != now->slot)) order->slot[order->count++] = (uint16_t)slot;
+        if (!is_node[slot]) order->slot[order->count++] = (uint16_t)slot;
     return VFRONT_OK;
 }
 
 /* ---- save -------------------------------------------------------------------------------------------------------- */
 
-/** Keyframes from one in the order to another. last: pose of the last one. */
-static vfront_status_t save_some(struct vf_state *s, const struct order *order, uint32_t from, uint32_t to,
-                                 struct vf_image_writer *w, struct vf_path_pose *last)
+/** Keyframe at a place of the ring, into an image: in the ring, or the one that is due. */
+static vfront_status_t save_keyframe(struct vf_state *s, const struct vf_keyframe_now *now, uint32_t slot,
+                                     struct vf_image_writer *w)
 {
-    for (uint32_t i = from; i < to; i++) {
-        const void *at;
-        const struct vf_keyframe_entry *entry = &s->memory->keyframe.ring[order->slot[i]];
-        const vfront_status_t status = s->port->read(s, &at, entry, sizeof *entry);
-        if (status) return status;
-        entry = at;
-        vf_image_add(w, &entry->head, &entry->set);
-        *last = entry->head.pose;
-    }
-    return VFRONT_OK;
-}
-
-/** All keyframes; one that is due follows the last node. last: pose of that. */
-static vfront_status_t save_keyframes(struct vf_state *s, const struct vf_keyframe_now *now, const struct order *order,
-                                      struct vf_image_writer *w, struct vf_path_pose *last)
-{
-    struct vf_path_pose none;
+    const struct vf_keyframe_entry *entry = &s->memory->keyframe.ring[slot];
+    const struct vf_place_set *set = &s->memory->place.set[before_of(s)];
     const void *at;
-    vfront_status_t status = save_some(s, order, 0, order->nodes, w, last);
-    if (!status && now->due) {
-        status = s->port->read(s, &at, &s->memory->place.set[before_of(s)], sizeof(struct vf_place_set));
-        if (!status) vf_image_add(w, &now->last, at);
-    }
-    return status ? status : save_some(s, order, order->nodes, order->count, w, &none);
+    const int due = now->due && now->slot == slot;
+    const vfront_status_t status = due ? s->port->read(s, &at, set, sizeof *set)
+                                       : s->port->read(s, &at, entry, sizeof *entry);
+    if (status) return status;
+    entry = at;
+    if (due)
+        vf_image_add(w, &now->last, at);
+    else
+        vf_image_add(w, &entry->head, &entry->set);
+    return VFRONT_OK;
 }
 
 /** What the graph knows of a keyframe in the ring. number: of the node at each place, in the image. */
@@ -110,11 +100,9 @@ static void save_node(const struct vf_map_state *m, uint32_t slot, const uint16_
     if (node->loop.a < VF_MAP_FRAME) node->loop.a = number[node->loop.a];
 }
 
-/** The graph; a keyframe that is due has the node that the next step will give it. */
-static void save_graph(const struct vf_map_state *m, const struct vf_keyframe_now *now, const struct order *order,
-                       const struct vf_path_pose *last, struct vf_image_writer *w)
+static void save_graph(const struct vf_map_state *m, const struct order *order, struct vf_image_writer *w)
 {
-    const struct vf_image_graph graph = {m->upright, order->nodes + now->due, m->scale > 1.0 ? m->scale : 1.0};
+    const struct vf_image_graph graph = {m->upright, order->nodes, m->scale > 1.0 ? m->scale : 1.0};
     uint16_t number[VFRONT_KEYFRAMES];
     struct vf_image_node node;
     for (uint32_t i = 0; i < order->nodes; i++) number[order->slot[i]] = (uint16_t)i;
@@ -123,11 +111,6 @@ static void save_graph(const struct vf_map_state *m, const struct vf_keyframe_no
         save_node(m, order->slot[i], number, &node);
         vf_image_add_node(w, &node);
     }
-    if (!now->due) return;
-    save_node(m, now->slot, number, &node);
-    vf_map_new_node(m, order->nodes ? last : NULL, &now->last.pose, &node.pose, &node.m2, &node.rad2);
-    node.placed = m->placed;
-    vf_image_add_node(w, &node);
 }
 
 vfront_status_t vf_map_save(struct vf_state *s, void *buffer, size_t bytes, size_t *used)
@@ -137,18 +120,17 @@ vfront_status_t vf_map_save(struct vf_state *s, void *buffer, size_t bytes, size
     struct vf_keyframe_now now;
     struct vf_image_writer w;
     struct order order;
-    struct vf_path_pose last;
     const void *at = NULL;
     const struct vf_image_kind kind = kind_of(s);
     if (!active(s)) return vf_refuse(s, VFRONT_E_STATE, "vfront_map_save: the tuning value map is 0", 0, "");
     vfront_status_t status = read_now(s, &now);
     if (!status) status = read_order(s, &now, &order);
     vf_image_begin(&w, buffer, bytes);
-    if (!status) status = save_keyframes(s, &now, &order, &w, &last);
+    for (uint32_t i = 0; !status && i < order.count; i++) status = save_keyframe(s, &now, order.slot[i], &w);
     if (!status && w.count) status = s->port->read(s, &at, m, sizeof *m);
     if (status) return status;
     if (w.count)
-        save_graph(at, &now, &order, &last, &w);
+        save_graph(at, &order, &w);
     else
         vf_image_add_graph(&w, &none);
     vf_image_end(&w, &kind);
@@ -185,10 +167,12 @@ static int find_origins(struct vf_image_reader r, struct origins *o)
 }
 
 /** Refuses maps of which there are keyframes in the ring. */
-static vfront_status_t compare(struct vf_state *s, const struct order *order, const struct origins *o)
+static vfront_status_t compare(struct vf_state *s, const struct vf_keyframe_now *now, const struct order *order,
+                               const struct origins *o)
 {
     for (uint32_t i = 0; i < order->count; i++) {
         const void *at;
+        if (now->due && now->slot == order->slot[i]) continue; /* of this run, and not in the ring yet */
         const struct vf_keyframe *head = &s->memory->keyframe.ring[order->slot[i]].head;
         const vfront_status_t status = s->port->read(s, &at, &head->origin, sizeof head->origin);
         uint64_t origin;
@@ -312,7 +296,7 @@ vfront_status_t vf_map_load(struct vf_state *s, const void *buffer, size_t bytes
         return vf_refuse(s, VFRONT_E_SIZE, "map: more keyframes than the ring has room for, %d: VFRONT_KEYFRAMES",
                          (int32_t)(VFRONT_KEYFRAMES - now.count), "");
     if (r.paths > PATHS_LOADED - 1 - s->map.paths) return vf_refuse(s, VFRONT_E_SIZE, "map: too many paths", 0, "");
-    status = compare(s, &order, &origins);
+    status = compare(s, &now, &order, &origins);
     if (!status) status = write(s, &r, &now, &order);
     if (status) return status;
     s->map.given = !s->frame;

@@ -12,10 +12,11 @@
  *         the words of all its points, table by table; then zeros up to a multiple of 8 bytes. They are in the order
  *         of the graph, and last those that are no nodes of it
  *         section "GRPH": whether z of the map is up, number of nodes, 32 bits each; scale of the bound of a loop's
- *         residual, a double; then nodes, those of the first keyframes, each of 144 bytes: pose in the map, 7 doubles;
- *         variances of its position and attitude, 2 floats; of the loop that ends there: pose, 7 doubles; deviations,
- *         2 floats; number of the node at which it begins, 0xfffffffe for a tie to the map, or 0xffffffff, and inliers;
- *         1 for a keyframe whose place in the map is known, 2 more for a loop that is an edge; 0, 32 bits each
+ *         residual in the next step, a double; then nodes, those of the first keyframes, each of 144 bytes: pose in
+ *         the map, 7 doubles; variances of its position and attitude, 2 floats; of the loop that ends there: pose, 7
+ *         doubles; deviations, 2 floats; number of the node at which it begins, 0xfffffffe for a tie to the map, or
+ *         0xffffffff, and inliers; 1 for a keyframe whose place in the map is known, 2 more for a loop that is an edge;
+ *         0, 32 bits each
  * Id      FNV-1a over the words of 64 bits of section "KEYF": two maps with one id have the same keyframes. A map that
  *         was loaded and is saved before a frame has followed is the same bytes again; after a frame it has the same
  *         id, until there is a keyframe more or less
@@ -31,7 +32,7 @@
 
 #if VFRONT_MAP
 
-#define VF_IMAGE_VERSION 3
+#define VF_IMAGE_VERSION 4
 #define VF_IMAGE_HEADER 64u
 #define VF_IMAGE_SECTION 16u
 #define VF_IMAGE_KEYFRAME 120u
@@ -65,7 +66,7 @@ struct vf_image_node {
 struct vf_image_graph {
     uint32_t upright; /* 1: z of the map is up */
     uint32_t nodes;   /* the first keyframes of the image */
-    double scale;     /* of the bound of a loop's residual */
+    double scale;     /* of the bound of a loop's residual, in the next step */
 };
 
 /** Image being written. */

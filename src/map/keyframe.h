@@ -73,6 +73,14 @@ VF_FN int vf_keyframe_due(const struct vf_keyframe_memory *m, uint32_t active, i
 
 #if VFRONT_MAP
 
+/** 1 if the keyframe with which this frame was compared at a place of the ring has made room since: for that of the
+ *  frame before, which comes into the ring behind overlap. */
+VF_FN int vf_keyframe_gone(const struct vf_keyframe_memory *m, int32_t parity, uint32_t slot)
+{
+    const struct vf_keyframe_now *before = &m->now[parity ^ 1];
+    return before->due && before->slot == slot;
+}
+
 /** Head of the keyframe that is due. */
 VF_FN void vf_keyframe_head_of(const struct vf_keyframe_now *now, struct vf_keyframe *head) { *head = now->last; }
 
@@ -180,7 +188,7 @@ VF_FN void vf_keyframe_crowd(const struct vf_keyframe_view *s)
         m->crowd[i] = own->used ? vf_keyframe_crowd_key(s, i, vf_keyframe_density(s, i)) : 0;
         if (i) continue;
         m->densest = 0;
-        m->near_q12 = m->ranged = 0;
+        m->near_q12 = m->ranged = m->left = 0;
     }
 }
 
@@ -302,15 +310,6 @@ VF_FN void vf_keyframe_follow(const struct vf_keyframe_view *s, struct vf_path_p
 
 /* ---- decision ---------------------------------------------------------------------------------------------------- */
 
-/** Number of tracks of this frame that are not younger than an id. */
-VF_FN uint32_t vf_keyframe_left(const struct vf_keyframe_view *s, uint64_t last_id)
-{
-    const struct vf_refill_memory *r = s->refill;
-    uint32_t left = 0;
-    for (uint32_t i = 0; i < r->counts[s->parity].count; i++) left += r->feature[s->parity][i].id <= last_id;
-    return left;
-}
-
 /** Least distance of a point that counts [m]. */
 #define VF_KEYFRAME_NEAREST_M 0.1f
 
@@ -340,7 +339,7 @@ VF_FN int vf_keyframe_wanted(const struct vf_keyframe_view *s, const struct vf_k
     if (s->ingest->params.frame < last->frame + VF_KEYFRAME_APART) return 0;
     if (pose->path != last->pose.path || vf_path_half_cosine(pose, &last->pose) < VF_KEYFRAME_HALF_COSINE) return 1;
     if (vf_keyframe_moved(now)) return 1;
-    return vf_keyframe_left(s, last->last_id) * 100u < last->tracks * (uint32_t)VF_KEYFRAME_SHARE;
+    return s->keyframe->left * 100u < last->tracks * (uint32_t)VF_KEYFRAME_SHARE;
 }
 
 /** Pose of the frame, and whether it is a keyframe: one block. */
@@ -351,6 +350,8 @@ VF_FN void vf_keyframe_decide(const struct vf_keyframe_view *s)
     const struct vf_params *params = &s->ingest->params;
     VF_PARTS(i, VFRONT_KEYFRAMES) vf_place_raise(&m->densest, m->crowd[i]);
     VF_PARTS(i, (int)s->place->set[s->parity].count) vf_keyframe_add_near(m, &s->place->set[s->parity].point[i]);
+    VF_PARTS(i, (int)s->refill->counts[s->parity].count)
+    if (s->refill->feature[s->parity][i].id <= m->now[s->parity ^ 1].last.last_id) vf_place_add(&m->left, 1);
     VF_ITEM_SYNC();
     VF_PARTS(one, 1)
     {

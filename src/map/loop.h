@@ -16,7 +16,7 @@
  *         overlaps without length, of one camera, attitudes alone
  * Exact   double precision in one order
  * Shared  all: vf_loop_decide() is the one launch
- * Memory  10 KB
+ * Memory  11 KB
  */
 #ifndef VF_LOOP_H
 #define VF_LOOP_H
@@ -44,6 +44,9 @@ struct vf_loop_claim {
 };
 #define VF_LOOP_NEVER UINT64_MAX
 
+/** Claims with which each one is compared: those of the candidates, then the last ones. */
+#define VF_LOOP_CLAIMS (VF_PLACE_CANDIDATES + VF_LOOP_KEPT)
+
 /** The last of them. */
 struct vf_loop_recent {
     struct vf_loop_claim claim[VF_LOOP_KEPT];
@@ -58,6 +61,9 @@ struct vf_loop_memory {
     uint32_t shown;                          /* out: candidate whose correspondences a result has; VF_NONE: none */
     uint32_t from[VF_PLACE_CANDIDATES];      /* out: candidate of each loop */
     uint32_t reserved;
+    struct vf_loop_claim claim[VF_PLACE_CANDIDATES];      /* of a step: of each candidate; */
+    int32_t near[VF_PLACE_CANDIDATES];                    /* 1: rule 1 holds it, where it belongs to the path; */
+    int32_t seconds[VF_PLACE_CANDIDATES][VF_LOOP_CLAIMS]; /* 1: that claim says the same */
 #else
     uint64_t nothing;
 #endif
@@ -122,7 +128,7 @@ VF_FN void vf_loop_claim_of(const struct vf_loop_view *s, int c, struct vf_loop_
     vf_path_go(&k->pose, f->pose.R, to->metric ? f->pose.t : none, &to->by_keyframe);
     const uint32_t slot = s->place->candidate[c];
     const struct vf_map_state *map = &s->map->state[s->parity ^ 1];
-    to->placed = to->metric && map->placed_node[slot];
+    to->placed = to->metric && map->placed_node[slot] && !vf_keyframe_gone(s->keyframe, s->parity, slot);
     if (to->placed) {
         vf_map_to_path(&map->node[slot], &to->by_map);
         vf_path_go(&to->by_map, f->pose.R, f->pose.t, &to->by_map);
@@ -169,6 +175,12 @@ VF_FN int vf_loop_agree(const struct vf_loop_claim *a, const struct vf_loop_clai
     return vf_loop_close(own, &carried, VF_LOOP_APART_M + 3.0 * (a->sigma_m + b->sigma_m), VF_LOOP_APART_RAD, metric);
 }
 
+/** Claim k of those that others are compared with. */
+VF_FN const struct vf_loop_claim *vf_loop_other(const struct vf_loop_memory *m, int32_t parity, int k)
+{
+    return k < VF_PLACE_CANDIDATES ? &m->claim[k] : &m->recent[parity ^ 1].claim[k - VF_PLACE_CANDIDATES];
+}
+
 /** 1 if a claim of the frame's own path is within what the path can have drifted by since, or within what the frame's
  *  place in the map can be off by. */
 VF_FN int vf_loop_near(const struct vf_loop_view *s, int c, const struct vf_loop_claim *own)
@@ -183,30 +195,43 @@ VF_FN int vf_loop_near(const struct vf_loop_view *s, int c, const struct vf_loop
            vf_loop_close(&own->by_map, &there, vf_map_off_m(map) + 3.0 * own->sigma_m, vf_map_off_rad(map), 1);
 }
 
-/** State of candidate c from its claim, and how many agree with it. claim: of all candidates. */
-VF_FN uint32_t vf_loop_judge(const struct vf_loop_view *s, int c, const struct vf_loop_claim claim[VF_PLACE_CANDIDATES],
-                             uint32_t *agreeing)
+/** 1 if candidate c makes a claim. */
+VF_FN int vf_loop_claims(const struct vf_loop_view *s, int c)
 {
-    const struct vf_loop_claim *own = &claim[c];
-    const struct vf_loop_recent *recent = &s->loop->recent[s->parity ^ 1];
-    const int same = vf_path_turned(&own->by_keyframe, &own->own);
-    uint64_t other[VF_PLACE_CANDIDATES + VF_LOOP_KEPT];
+    return s->overlap->head[c].used && s->overlap->found[c].enough;
+}
+
+/** 1 if claim k says the same as that of candidate c: of this frame's other candidates, or of earlier frames. */
+VF_FN int vf_loop_seconds(const struct vf_loop_view *s, int c, int k)
+{
+    const struct vf_loop_claim *own = &s->loop->claim[c], *b = vf_loop_other(s->loop, s->parity, k);
+    if (!vf_loop_claims(s, c)) return 0;
+    if (k < VF_PLACE_CANDIDATES
+            ? k == c || !vf_loop_claims(s, k)
+            : !s->ingest->params.frame || b->frame == VF_LOOP_NEVER || b->frame + VF_LOOP_FRAMES < own->frame)
+        return 0;
+    return vf_loop_agree(own, b);
+}
+
+/** State of candidate c from its claim, and how many agree with it. */
+VF_FN uint32_t vf_loop_judge(const struct vf_loop_view *s, int c, uint32_t *agreeing)
+{
+    const struct vf_loop_memory *m = s->loop;
+    const struct vf_loop_claim *own = &m->claim[c];
+    uint64_t other[VF_LOOP_CLAIMS];
     uint32_t others = 0, again = 0;
     *agreeing = 0;
     if (!s->overlap->found[c].enough) return VFRONT_LOOP_FEW;
-    if (same && !vf_loop_near(s, c, own)) return VFRONT_LOOP_FAR;
+    const int same = vf_path_turned(&own->by_keyframe, &own->own);
+    if (same && !m->near[c]) return VFRONT_LOOP_FAR;
     if (!same && s->overlap->found[c].rival) return VFRONT_LOOP_TWO;
-    for (int k = 0; k < VF_PLACE_CANDIDATES + VF_LOOP_KEPT; k++) {
-        const int here = k < VF_PLACE_CANDIDATES;
-        const struct vf_loop_claim *b = here ? &claim[k] : &recent->claim[k - VF_PLACE_CANDIDATES];
-        if (here ? k == c || !s->overlap->found[k].enough || !s->overlap->head[k].used
-                 : !s->ingest->params.frame || b->frame == VF_LOOP_NEVER || b->frame + VF_LOOP_FRAMES < own->frame)
-            continue;
-        if (!vf_loop_agree(own, b)) continue;
-        int known = b->keyframe == own->keyframe;
+    for (int k = 0; k < VF_LOOP_CLAIMS; k++) {
+        if (!m->seconds[c][k]) continue;
+        const uint64_t keyframe = vf_loop_other(m, s->parity, k)->keyframe;
+        int known = keyframe == own->keyframe;
         again += (uint32_t)known;
-        for (uint32_t i = 0; i < others; i++) known |= other[i] == b->keyframe;
-        if (!known) other[others++] = b->keyframe;
+        for (uint32_t i = 0; i < others; i++) known |= other[i] == keyframe;
+        if (!known) other[others++] = keyframe;
     }
     *agreeing = others;
     return others >= (same ? 1u : 2u) || (same && again >= VF_LOOP_AGAIN) ? VFRONT_LOOP_ACCEPTED : VFRONT_LOOP_ALONE;
@@ -235,35 +260,52 @@ VF_FN void vf_loop_tell(const struct vf_loop_view *s, int c, uint32_t state, uin
     memcpy(to->covariance, f->covariance, sizeof to->covariance);
 }
 
-/** Loops of the step. By one thread. */
-VF_FN void vf_loop_decide(const struct vf_loop_view *s)
+/** Claims of the candidates, and the last ones as the frame before left them; in the first frame none. One block. */
+VF_FN void vf_loop_compare(const struct vf_loop_view *s)
 {
     struct vf_loop_memory *m = s->loop;
     struct vf_loop_recent *recent = &m->recent[s->parity];
-    struct vf_loop_claim claim[VF_PLACE_CANDIDATES];
+    const uint64_t *from = (const uint64_t *)&m->recent[s->parity ^ 1];
+    VF_PARTS(c, VF_PLACE_CANDIDATES)
+    if (vf_loop_claims(s, c)) vf_loop_claim_of(s, c, &m->claim[c]);
+    VF_PARTS(i, (int)(sizeof *recent / 8))((uint64_t *)recent)[i] = s->ingest->params.frame ? from[i] : 0;
+    VF_ITEM_SYNC();
+    VF_PARTS(k, s->ingest->params.frame ? 0 : VF_LOOP_KEPT) recent->claim[k].frame = VF_LOOP_NEVER;
+    VF_PARTS(c, VF_PLACE_CANDIDATES)
+    m->near[c] = vf_loop_claims(s, c) && vf_loop_near(s, c, &m->claim[c]);
+    VF_PARTS(n, VF_PLACE_CANDIDATES * VF_LOOP_CLAIMS)
+    m->seconds[n / VF_LOOP_CLAIMS][n % VF_LOOP_CLAIMS] = vf_loop_seconds(s, n / VF_LOOP_CLAIMS, n % VF_LOOP_CLAIMS);
+    VF_ITEM_SYNC();
+}
+
+/** Verdicts, from claims and who agrees with them. By one thread. */
+VF_FN void vf_loop_verdicts(const struct vf_loop_view *s)
+{
+    struct vf_loop_memory *m = s->loop;
+    struct vf_loop_recent *recent = &m->recent[s->parity];
     uint32_t best = 0;
-    *recent = m->recent[s->parity ^ 1];
-    if (!s->ingest->params.frame) {
-        memset(recent, 0, sizeof *recent);
-        for (int k = 0; k < VF_LOOP_KEPT; k++) recent->claim[k].frame = VF_LOOP_NEVER;
-    }
     m->count = 0;
     m->shown = VF_NONE;
-    for (int c = 0; c < VF_PLACE_CANDIDATES; c++)
-        if (s->overlap->head[c].used) vf_loop_claim_of(s, c, &claim[c]);
     for (int c = 0; c < VF_PLACE_CANDIDATES; c++) {
         uint32_t agreeing;
         if (!s->overlap->head[c].used) continue;
-        const uint32_t state = vf_loop_judge(s, c, claim, &agreeing),
+        const uint32_t state = vf_loop_judge(s, c, &agreeing),
                        weight = s->overlap->found[c].inliers + (state == VFRONT_LOOP_ACCEPTED ? 1000u : 0u) + 1u;
         m->from[m->count] = (uint32_t)c;
         vf_loop_tell(s, c, state, agreeing, &m->loop[m->count++]);
         m->shown = weight > best ? m->count - 1 : m->shown;
         best = weight > best ? weight : best;
         if (state != VFRONT_LOOP_ACCEPTED && state != VFRONT_LOOP_ALONE) continue;
-        recent->claim[recent->next] = claim[c];
+        recent->claim[recent->next] = m->claim[c];
         recent->next = (recent->next + 1) % VF_LOOP_KEPT;
     }
+}
+
+/** Loops of the step: one block. */
+VF_FN void vf_loop_decide(const struct vf_loop_view *s)
+{
+    vf_loop_compare(s);
+    VF_PARTS(one, 1) vf_loop_verdicts(s);
 }
 
 #endif

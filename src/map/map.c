@@ -5,7 +5,8 @@
 void vf_map_host(const struct vf_map_view *s)
 {
 #if VFRONT_MAP
-    vf_map_step(s);
+    vf_map_solve(s);
+    vf_map_bend(s);
 #else
     (void)s;
 #endif

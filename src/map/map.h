@@ -7,9 +7,12 @@
  * Out     state of the map, by parity (map_state.h); T_map_odom of the result
  * Rule    nodes are the keyframes, edges what their path says of those that follow each other, and accepted loops, one
  *         that ends in each keyframe. Each frame does one Gauss-Newton step over the whole graph (map_graph.h): a fixed
- *         share. Frames whose number is a multiple of VF_MAP_TURN end a turn: T_map_odom becomes what the graph has by
- *         then, and loops that came during the turn become edges, for the next turn. So a loop is in the result after
- *         VF_MAP_TURN + 1 to 2 VF_MAP_TURN frames, whatever it took to compute.
+ *         share. That step takes longest, and begins with the frame, on what the frame before left: it needs nothing of
+ *         this one. Behind it comes what this frame brings: a path, a keyframe that makes room, loops, the end of a
+ *         turn, and last of all its own keyframe, as a node. Frames whose number is a multiple of VF_MAP_TURN end a
+ *         turn: T_map_odom becomes what the graph has by then, and loops that came during the turn become edges, for
+ *         the next turn. So a loop is in the result after VF_MAP_TURN to 2 VF_MAP_TURN frames, whatever it took to
+ *         compute.
  *         The frame of the map is the odometry frame of the first path; once a state of the IMU has z up, that of this
  *         state, and yaw and position alone are corrected. Where one path goes over into the next one and the metric
  *         motion is known, so does its place in the map. Else the new path is lost: T_map_odom stays as it was, until
@@ -25,7 +28,7 @@
  *         Variances of each keyframe are those along the shortest way that loops, ties and the path leave from the
  *         first keyframe: in each frame they spread by one keyframe, the attitude's into the position with the distance
  * Exact   double precision in one order
- * Shared  all: vf_map_step() is the one launch, by one block
+ * Shared  all: vf_map_solve(), early, and vf_map_bend() are launches, by one block each
  * Memory  143 bytes a keyframe of state, 2 of them; of a step 568 bytes a keyframe
  */
 #ifndef VF_MAP_STAGE_H
@@ -89,7 +92,9 @@ VF_FN void vf_map_result(const struct vf_map_memory *m, const struct vf_keyframe
 
 VF_FN struct vf_map_graph vf_map_graph_of(const struct vf_map_view *s)
 {
-    const struct vf_map_graph g = {s->keyframe->ring, &s->map->state[s->parity], &s->map->work};
+    const struct vf_keyframe_now *before = &s->keyframe->now[s->parity ^ 1];
+    const struct vf_map_graph g = {s->keyframe->ring, &s->map->state[s->parity], &s->map->work,
+                                   s->ingest->params.frame && before->due ? before : NULL};
     return g;
 }
 
@@ -134,7 +139,7 @@ VF_FN void vf_map_move(const struct vf_map_graph *g)
     VF_PARTS(i, w->moves == VF_MAP_MOVE_NONE ? 0 : (int)m->count)
     {
         const uint32_t slot = m->order[i];
-        const struct vf_path_pose *own = &g->ring[slot].head.pose;
+        const struct vf_path_pose *own = vf_map_path_of(g, slot);
         struct vf_map_pose pose;
         if (w->moves == VF_MAP_MOVE_PATH && own->path != w->moved_path) continue;
         if (w->moves == VF_MAP_MOVE_PATH) {
@@ -152,31 +157,25 @@ VF_FN void vf_map_move(const struct vf_map_graph *g)
 
 /* ---- keyframes that come and go ---------------------------------------------------------------------------------- */
 
-/** Node of a keyframe that follows one with pose `last`, or none (NULL), and its variances. */
-VF_FN void vf_map_new_node(const struct vf_map_state *m, const struct vf_path_pose *last,
-                           const struct vf_path_pose *own, struct vf_map_pose *node, float *m2, float *rad2)
+/** Node of this frame's keyframe, which comes into the ring with the next step. By one thread. */
+VF_FN void vf_map_append(const struct vf_map_view *s, const struct vf_map_graph *g)
 {
+    struct vf_map_state *m = g->state;
+    const struct vf_keyframe_now *now = &s->keyframe->now[s->parity];
+    const struct vf_path_pose *own = &now->last.pose;
     struct vf_map_pose pose;
     double more_m2 = 0.0, more_rad2 = 0.0;
-    vf_map_of_path(own, &pose);
+    if (!now->due) return;
+    const uint32_t slot = now->slot;
+    const struct vf_path_pose *last = m->count ? vf_map_path_of(g, m->order[m->count - 1]) : NULL;
     if (last && vf_path_placed(last, own)) {
         vf_map_edge_variance(last, own, &more_m2, &more_rad2);
         more_m2 += vf_map_lever_m2(own->position_m, last->position_m, m->variance_rad2);
     }
-    vf_map_compose(&m->work, &pose, node);
-    *m2 = (float)(m->variance_m2 + more_m2);
-    *rad2 = (float)(m->variance_rad2 + more_rad2);
-}
-
-/** Node of the keyframe that has come into the ring. By one thread. */
-VF_FN void vf_map_append(const struct vf_map_view *s)
-{
-    struct vf_map_state *m = &s->map->state[s->parity];
-    const struct vf_keyframe_now *before = &s->keyframe->now[s->parity ^ 1];
-    if (!s->ingest->params.frame || !before->due) return;
-    const uint32_t slot = before->slot;
-    const struct vf_path_pose *last = m->count ? &s->keyframe->ring[m->order[m->count - 1]].head.pose : NULL;
-    vf_map_new_node(m, last, &before->last.pose, &m->node[slot], &m->node_m2[slot], &m->node_rad2[slot]);
+    vf_map_of_path(own, &pose);
+    vf_map_compose(&m->work, &pose, &m->node[slot]);
+    m->node_m2[slot] = (float)(m->variance_m2 + more_m2);
+    m->node_rad2[slot] = (float)(m->variance_rad2 + more_rad2);
     m->variance_m2 = (double)m->node_m2[slot];
     m->variance_rad2 = (double)m->node_rad2[slot];
     m->placed_node[slot] = (uint8_t)m->placed;
@@ -188,19 +187,10 @@ VF_FN void vf_map_append(const struct vf_map_view *s)
 VF_FN uint32_t vf_map_neighbour(const struct vf_map_graph *g, uint32_t index)
 {
     const struct vf_map_state *m = g->state;
-    const struct vf_path_pose *own = &g->ring[m->order[index]].head.pose;
-    if (index && vf_path_placed(&g->ring[m->order[index - 1]].head.pose, own)) return m->order[index - 1];
-    if (index + 1 < m->count && vf_path_placed(&g->ring[m->order[index + 1]].head.pose, own))
-        return m->order[index + 1];
+    const struct vf_path_pose *own = vf_map_path_of(g, m->order[index]);
+    if (index && vf_path_placed(vf_map_path_of(g, m->order[index - 1]), own)) return m->order[index - 1];
+    if (index + 1 < m->count && vf_path_placed(vf_map_path_of(g, m->order[index + 1]), own)) return m->order[index + 1];
     return VF_NONE;
-}
-
-/** 1 if a loop from keyframe `slot` to i becomes a tie: an edge whose `slot` is known no worse than the way to its
- *  neighbour, m2. */
-VF_FN int vf_map_ties(const struct vf_map_state *m, uint32_t slot, uint32_t near, double m2, int i)
-{
-    return m->loop[i].active && m->placed_node[slot] && m->placed_node[i] &&
-           (near == VF_NONE || (double)m->node_m2[slot] <= m2);
 }
 
 /** Ties keyframe i to where the graph has it, by the variances that it has there. */
@@ -215,34 +205,78 @@ VF_FN void vf_map_tie(struct vf_map_state *m, uint32_t i)
     l->active = 1;
 }
 
-/** Hands a loop on from keyframe `slot` to its neighbour. move: the neighbour's axes in those of the keyframe; more: 
- *  variances of both. */
-VF_FN void vf_map_hand_on(struct vf_map_state *m, uint32_t slot, uint32_t near, const struct vf_map_pose *move,
-                          double m2, double rad2, int i)
+/** 1 if the loop from the keyframe `slot` that goes to i becomes a tie: an edge whose `slot` is known no worse than the
+ *  way to its neighbour. */
+VF_FN int vf_map_ties(const struct vf_map_graph *g, uint32_t slot, uint32_t i)
 {
-    struct vf_map_loop *l = &m->loop[i];
-    if (l->a == VF_NONE || (l->a != slot && (uint32_t)i != slot)) return;
-    if (l->a == slot && vf_map_ties(m, slot, near, m2, i)) {
-        vf_map_tie(m, (uint32_t)i);
+    const struct vf_map_state *m = g->state;
+    return m->loop[i].active && m->placed_node[slot] && m->placed_node[i] &&
+           (g->work->near == VF_NONE || (double)m->node_m2[slot] <= g->work->way_m2);
+}
+
+/** Deviations of a loop that is handed on from the keyframe that goes to its neighbour. */
+VF_FN void vf_map_widen(const struct vf_map_work *w, struct vf_map_loop *l)
+{
+    l->sigma_m = (float)sqrt((double)l->sigma_m * (double)l->sigma_m + w->way_m2);
+    l->sigma_rad = (float)sqrt((double)l->sigma_rad * (double)l->sigma_rad + w->way_rad2);
+}
+
+/** Loop that ends in keyframe i: if it begins in the keyframe `slot` that goes, it begins in its neighbour from now on,
+ *  or becomes a tie; a loop with the neighbour itself ends. */
+VF_FN void vf_map_hand_begin(const struct vf_map_graph *g, uint32_t slot, uint32_t i)
+{
+    struct vf_map_loop *l = &g->state->loop[i];
+    struct vf_map_pose back;
+    if (l->a != slot) return;
+    if (vf_map_ties(g, slot, i)) {
+        vf_map_tie(g->state, i);
         return;
     }
-    if (near == VF_NONE || ((uint32_t)i == slot && (l->a == near || m->loop[near].a != VF_NONE)) ||
-        (l->a == slot && (uint32_t)i == near)) {
-        l->a = VF_NONE;
-        return;
+    l->a = g->work->near == i ? VF_NONE : g->work->near;
+    if (l->a == VF_NONE) return;
+    vf_map_widen(g->work, l);
+    vf_map_inverse(&g->work->way, &back);
+    vf_map_compose(&back, &l->pose, &l->pose);
+}
+
+/** Loop that ends in the keyframe `slot` that goes: it ends in its neighbour from now on, if none does. By one thread,
+ *  behind vf_map_hand_begin() of all. */
+VF_FN void vf_map_hand_end(const struct vf_map_graph *g, uint32_t slot)
+{
+    const uint32_t near = g->work->near;
+    struct vf_map_loop *loop = g->state->loop, *l = &loop[slot];
+    if (near != VF_NONE && l->a != VF_NONE && l->a != near && loop[near].a == VF_NONE) {
+        vf_map_widen(g->work, l);
+        vf_map_compose(&l->pose, &g->work->way, &l->pose);
+        loop[near] = *l;
     }
-    l->sigma_m = (float)sqrt((double)l->sigma_m * (double)l->sigma_m + m2);
-    l->sigma_rad = (float)sqrt((double)l->sigma_rad * (double)l->sigma_rad + rad2);
-    if (l->a == slot) {
-        struct vf_map_pose back;
-        vf_map_inverse(move, &back);
-        vf_map_compose(&back, &l->pose, &l->pose);
-        l->a = near;
-        return;
-    }
-    vf_map_compose(&l->pose, move, &l->pose);
-    m->loop[near] = *l;
     l->a = VF_NONE;
+}
+
+/** Neighbour of the keyframe that goes, and the way to it, into the work. By one thread. */
+VF_FN void vf_map_look_around(const struct vf_map_graph *g, uint32_t slot)
+{
+    struct vf_map_work *w = g->work;
+    w->near = vf_map_neighbour(g, w->index);
+    if (w->near == VF_NONE) return;
+    vf_map_between(&g->state->node[slot], &g->state->node[w->near], &w->way);
+    vf_map_edge_variance(vf_map_path_of(g, slot), vf_map_path_of(g, w->near), &w->way_m2, &w->way_rad2);
+}
+
+/** Where there are ties the first keyframe is tied, too: it is held no more. One block. */
+VF_FN void vf_map_tie_first(const struct vf_map_graph *g)
+{
+    struct vf_map_state *m = g->state;
+    struct vf_map_work *w = g->work;
+    VF_PARTS(i, (int)m->count)
+    if (m->loop[m->order[i]].a == VF_MAP_FRAME) vf_place_add(&w->held, 1);
+    VF_ITEM_SYNC();
+    VF_PARTS(one, 1)
+    {
+        const uint32_t first = m->order[0];
+        if (w->held && m->placed_node[first] && m->loop[first].a != VF_MAP_FRAME) vf_map_tie(m, first);
+    }
+    VF_ITEM_SYNC();
 }
 
 /** Takes the keyframe whose place in the ring a new one will have out of the graph: one block. */
@@ -251,38 +285,29 @@ VF_FN void vf_map_remove(const struct vf_map_view *s, const struct vf_map_graph 
     struct vf_map_state *m = g->state;
     struct vf_map_work *w = g->work;
     const struct vf_keyframe_now *now = &s->keyframe->now[s->parity];
-    VF_PARTS(one, 1) w->index = VF_NONE;
+    if (!now->due) return;
+    VF_PARTS(one, 1) w->index = VF_NONE, w->held = 0;
     VF_ITEM_SYNC();
-    VF_PARTS(i, now->due ? (int)m->count : 0)
-    if (m->order[i] == now->slot) w->index = (uint32_t)i;
+    VF_PARTS(i, (int)m->count)
+    {
+        w->order[i] = m->order[i];
+        if (m->order[i] == now->slot) w->index = (uint32_t)i;
+    }
     VF_ITEM_SYNC();
     if (w->index == VF_NONE) return;
-    VF_PARTS(one, 1)
-    {
-        struct vf_map_pose move;
-        double m2 = 0.0, rad2 = 0.0;
-        const uint32_t near = vf_map_neighbour(g, w->index);
-        vf_map_identity(&move);
-        if (near != VF_NONE) {
-            vf_map_between(&m->node[now->slot], &m->node[near], &move);
-            vf_map_edge_variance(&g->ring[now->slot].head.pose, &g->ring[near].head.pose, &m2, &rad2);
-        }
-        /* one after the other: a loop that is handed on takes the place of another one */
-        for (int i = 0; i < VFRONT_KEYFRAMES; i++) vf_map_hand_on(m, now->slot, near, &move, m2, rad2, i);
-    }
-    VF_PARTS(i, (int)m->count) w->order[i] = m->order[i];
+    VF_PARTS(one, 1) vf_map_look_around(g, now->slot);
     VF_ITEM_SYNC();
+    VF_PARTS(i, VFRONT_KEYFRAMES) vf_map_hand_begin(g, now->slot, (uint32_t)i);
     VF_PARTS(i, (int)m->count - 1)
     if ((uint32_t)i >= w->index) m->order[i] = w->order[i + 1];
     VF_ITEM_SYNC();
     VF_PARTS(one, 1)
     {
-        uint32_t ties = 0;
+        vf_map_hand_end(g, now->slot);
         m->count--;
-        for (uint32_t i = 0; i < m->count; i++) ties += m->loop[m->order[i]].a == VF_MAP_FRAME;
-        if (ties && m->placed_node[m->order[0]] && m->loop[m->order[0]].a != VF_MAP_FRAME) vf_map_tie(m, m->order[0]);
     }
     VF_ITEM_SYNC();
+    vf_map_tie_first(g);
 }
 
 /* ---- paths ------------------------------------------------------------------------------------------------------- */
@@ -306,16 +331,22 @@ VF_FN int vf_map_goes_over(const struct vf_map_view *s)
            vf_ego_states(s->ego, s->geometry.active).metric == VFRONT_MOTION_GOOD;
 }
 
-/** A map begins; at the first frame with what was loaded (core/map.c), if anything was. */
-VF_FN void vf_map_begin(const struct vf_map_view *s, struct vf_map_state *m)
+/** T_map_odom as at the beginning of a map. */
+VF_FN void vf_map_clear(struct vf_map_state *m)
 {
     vf_map_identity(&m->work);
     m->told = m->work;
-    m->placed = 1;
-    if (!m->loaded) m->upright = vf_map_up(s);
-    if (!m->loaded) m->count = 0;
     m->loops = 0;
     m->variance_m2 = m->variance_rad2 = m->told_m2 = m->told_rad2 = 0.0;
+}
+
+/** A map begins, without keyframes. */
+VF_FN void vf_map_begin(const struct vf_map_view *s, struct vf_map_state *m)
+{
+    vf_map_clear(m);
+    m->placed = 1;
+    m->upright = vf_map_up(s);
+    m->count = 0;
 }
 
 /** A path that goes over into this one. */
@@ -378,17 +409,14 @@ VF_FN void vf_map_loop_variance(const struct vf_overlap_found *f, double *m2, do
     *rad2 = ((double)P[15] + (double)P[18] + (double)P[20]) / 3.0 + VF_MAP_LOOP_RAD * VF_MAP_LOOP_RAD;
 }
 
-/** Keeps a loop that ends in the last keyframe. T: pose of the frame in axes of keyframe a. */
-VF_FN void vf_map_keep(const struct vf_map_view *s, struct vf_map_state *m, int c, const struct vf_map_pose *T)
+/** Loop that ends in the last keyframe, if there is one, by candidate c. T: pose of the frame in axes of that one. */
+VF_FN void vf_map_loop_of(const struct vf_map_view *s, int c, const struct vf_map_pose *T, struct vf_map_loop *l)
 {
     const struct vf_keyframe_now *now = &s->keyframe->now[s->parity];
     const struct vf_overlap_found *f = &s->overlap->found[c];
-    struct vf_map_loop *l = &m->loop[now->slot % VFRONT_KEYFRAMES];
-    const uint32_t a = s->place->candidate[c];
-    if (!now->last.used || !vf_path_placed(&now->last.pose, &now->pose) || a == now->slot) return;
-    if (l->a != VF_NONE && (l->active || l->inliers >= f->inliers)) return;
     struct vf_map_pose own, last, on;
     double m2, rad2, more_m2, more_rad2;
+    if (!now->last.used) return;
     vf_map_own(s, s->parity, &own);
     vf_map_of_path(&now->last.pose, &last);
     vf_map_between(&own, &last, &on);
@@ -398,8 +426,18 @@ VF_FN void vf_map_keep(const struct vf_map_view *s, struct vf_map_state *m, int 
     vf_map_compose(T, &on, &l->pose);
     l->sigma_m = (float)sqrt(m2 + more_m2);
     l->sigma_rad = (float)sqrt(rad2 + more_rad2);
-    l->a = a;
+    l->a = s->place->candidate[c];
     l->inliers = f->inliers;
+}
+
+/** Keeps a loop that ends in the last keyframe, unless it has one that is an edge or has more inliers. */
+VF_FN void vf_map_keep(const struct vf_map_view *s, struct vf_map_state *m, const struct vf_map_loop *came)
+{
+    const struct vf_keyframe_now *now = &s->keyframe->now[s->parity];
+    struct vf_map_loop *l = &m->loop[now->slot % VFRONT_KEYFRAMES];
+    if (!now->last.used || !vf_path_placed(&now->last.pose, &now->pose) || came->a == now->slot) return;
+    if (l->a != VF_NONE && (l->active || l->inliers >= came->inliers)) return;
+    *l = *came;
 }
 
 /** Place of a path, by a loop between one that is placed and one that is not. By one thread. */
@@ -409,7 +447,7 @@ VF_FN void vf_map_find(const struct vf_map_view *s, const struct vf_map_graph *g
     static const double none[3] = {0.0, 0.0, 0.0};
     struct vf_map_state *m = g->state;
     struct vf_map_work *w = g->work;
-    const struct vf_path_pose *other = &g->ring[a].head.pose, *pose = &s->keyframe->now[s->parity].pose;
+    const struct vf_path_pose *other = vf_map_path_of(g, a), *pose = &s->keyframe->now[s->parity].pose;
     struct vf_map_pose own, there, theirs;
     double loop_m2, loop_rad2;
     vf_map_own(s, s->parity, &own);
@@ -438,20 +476,11 @@ VF_FN void vf_map_find(const struct vf_map_view *s, const struct vf_map_graph *g
     m->variance_rad2 = m->told_rad2 = w->known_rad2;
 }
 
-/** 1 if a place of the ring is a node. */
-VF_FN int vf_map_known(const struct vf_map_state *m, uint32_t slot)
+/** 1 if loop i of the step counts: it is accepted, and its keyframe is still there. */
+VF_FN int vf_map_counts(const struct vf_map_view *s, int i)
 {
-    int known = 0;
-    for (uint32_t i = 0; i < m->count; i++) known |= m->order[i] == slot;
-    return known;
-}
-
-/** 1 if the keyframe of candidate c has made room: this frame was compared with what was there before the keyframe of
- *  the frame before came. */
-VF_FN int vf_map_gone(const struct vf_map_view *s, int c)
-{
-    const struct vf_keyframe_now *before = &s->keyframe->now[s->parity ^ 1];
-    return before->due && s->place->candidate[c] == before->slot;
+    return s->loop->loop[i].state == VFRONT_LOOP_ACCEPTED &&
+           !vf_keyframe_gone(s->keyframe, s->parity, s->place->candidate[s->loop->from[i]]);
 }
 
 /** Loops of the step: one block. */
@@ -459,23 +488,34 @@ VF_FN void vf_map_take(const struct vf_map_view *s, const struct vf_map_graph *g
 {
     struct vf_map_state *m = g->state;
     struct vf_map_work *w = g->work;
-    VF_NO_UNROLL
-    for (uint32_t i = 0; i < s->loop->count; i++) {
+    const int count = (int)s->loop->count;
+    if (!count) return;
+    VF_PARTS(i, count)
+    {
         const vfront_loop_t *l = &s->loop->loop[i];
         const int c = (int)s->loop->from[i];
-        if (l->state != VFRONT_LOOP_ACCEPTED || vf_map_gone(s, c)) continue;
-        VF_PARTS(one, 1) m->seen[s->place->candidate[c]] = m->made;
-        if (l->kind != VFRONT_LOOP_METRIC) continue;
+        w->is_node[i] = 0;
+        if (!vf_map_counts(s, i) || l->kind != VFRONT_LOOP_METRIC) continue;
+        vf_map_of_motion(l->R, l->t, &w->motion[i]);
+        vf_map_loop_of(s, c, &w->motion[i], &w->came[i]);
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(n, (int)m->count)
+    for (int i = 0; i < count; i++)
+        if (m->order[n] == s->place->candidate[s->loop->from[i]]) w->is_node[i] = 1;
+    VF_ITEM_SYNC();
+    VF_NO_UNROLL
+    for (int i = 0; i < count; i++) {
+        const int c = (int)s->loop->from[i];
+        const uint32_t a = s->place->candidate[c];
+        if (!vf_map_counts(s, i)) continue;
+        VF_PARTS(one, 1) m->seen[a] = m->made;
+        if (s->loop->loop[i].kind != VFRONT_LOOP_METRIC || !w->is_node[i]) continue;
         VF_PARTS(one, 1)
         {
-            const uint32_t a = s->place->candidate[c];
-            struct vf_map_pose T;
             w->moves = VF_MAP_MOVE_NONE;
-            if (vf_map_known(m, a)) {
-                vf_map_of_motion(l->R, l->t, &T);
-                if (m->placed != m->placed_node[a]) vf_map_find(s, g, a, c, &T);
-                vf_map_keep(s, m, c, &T);
-            }
+            if (m->placed != m->placed_node[a]) vf_map_find(s, g, a, c, &w->motion[i]);
+            vf_map_keep(s, m, &w->came[i]);
         }
         VF_ITEM_SYNC();
         vf_map_move(g);
@@ -504,72 +544,92 @@ VF_FN void vf_map_tell(const struct vf_map_view *s, struct vf_map_state *m)
     m->told_rad2 = m->variance_rad2;
 }
 
-/** New loops become edges. */
-VF_FN void vf_map_admit(struct vf_map_state *m)
+/** New loops become edges: one block. */
+VF_FN void vf_map_admit(const struct vf_map_graph *g)
 {
-    uint32_t fresh = 0;
-    m->loops = 0;
-    for (uint32_t i = 0; i < m->count; i++) {
+    struct vf_map_state *m = g->state;
+    struct vf_map_work *w = g->work;
+    VF_PARTS(one, 1) w->held = w->fresh = 0;
+    VF_ITEM_SYNC();
+    VF_PARTS(i, (int)m->count)
+    {
         struct vf_map_loop *l = &m->loop[m->order[i]];
         if (l->a == VF_NONE) continue;
-        m->loops++;
-        if (l->active) continue;
+        vf_place_add(&w->held, 1);
+        vf_place_add(&w->fresh, !l->active);
         l->active = 1;
-        fresh++;
     }
-    if (fresh) m->scale = VF_MAP_SCALE;
+    VF_ITEM_SYNC();
+    VF_PARTS(one, 1)
+    {
+        m->loops = w->held;
+        if (w->fresh) m->scale = VF_MAP_SCALE;
+    }
 }
 
-/** T_map_odom as the graph has it, by the last keyframe of the path, and how well that is known. */
-VF_FN void vf_map_follow(const struct vf_map_view *s, struct vf_map_state *m)
+/** T_map_odom as the graph has it, by the last keyframe of the path of the frame before, and how well that is known. */
+VF_FN void vf_map_follow(const struct vf_map_graph *g)
 {
-    const struct vf_path_pose *pose = &s->keyframe->now[s->parity].pose;
+    struct vf_map_state *m = g->state;
     struct vf_map_pose own;
-    if (!m->loops || !m->count) return;
+    if (!g->work->loops || !m->count) return;
     const uint32_t slot = m->order[m->count - 1];
-    const struct vf_path_pose *last = &s->keyframe->ring[slot].head.pose;
-    if (last->path != pose->path) return;
+    const struct vf_path_pose *last = vf_map_path_of(g, slot);
+    if (last->path != m->path) return;
     if (m->placed) m->variance_m2 = (double)m->node_m2[slot], m->variance_rad2 = (double)m->node_rad2[slot];
     vf_map_of_path(last, &own);
     vf_map_frame_of(&m->node[slot], &own, m->upright && last->source == VF_PATH_NAV, &m->work);
 }
 
-/** The whole stage: one block. */
-VF_FN void vf_map_step(const struct vf_map_view *s)
+/* ---- launches ---------------------------------------------------------------------------------------------------- */
+
+/** State of the frame before; in the first frame what was loaded (core/map.c), if anything was. One block. */
+VF_FN void vf_map_carry(const struct vf_map_view *s, struct vf_map_state *m)
 {
-    const struct vf_map_graph g = vf_map_graph_of(s);
-    struct vf_map_state *m = g.state;
     const uint64_t frame = s->ingest->params.frame, *from = (const uint64_t *)&s->map->state[s->parity ^ 1];
     VF_PARTS(i, (int)(sizeof *m / 8))((uint64_t *)m)[i] = frame || s->ingest->params.map_given ? from[i] : 0;
     VF_ITEM_SYNC();
-    VF_PARTS(i, frame ? 0 : VFRONT_KEYFRAMES)
+    if (frame) return;
+    VF_PARTS(i, VFRONT_KEYFRAMES)
     if (!m->loaded || i >= (int)s->keyframe->now[s->parity ^ 1].count) m->loop[i].a = VF_NONE;
-    VF_ITEM_SYNC();
     VF_PARTS(one, 1)
     {
-        if (!frame) {
-            vf_map_begin(s, m);
-            m->metric = m->loaded;
-            m->counter = 0;
-        }
-        vf_map_append(s);
+        vf_map_clear(m);
+        m->metric = m->loaded;
+        m->counter = 0;
+        m->path = VF_NONE;
     }
     VF_ITEM_SYNC();
-    vf_map_enter(s, &g);
-    vf_map_remove(s, &g);
-    vf_map_take(s, &g);
+}
+
+/** The graph goes one step on from where the frame before left it: one block. Of this frame it needs the parameters
+ *  alone, and reads nothing else that its stages write. */
+VF_FN void vf_map_solve(const struct vf_map_view *s)
+{
+    const struct vf_map_graph g = vf_map_graph_of(s);
+    struct vf_map_state *m = g.state;
+    vf_map_carry(s, m);
+    vf_map_optimise(&g);
+    vf_map_spread(&g);
     VF_PARTS(one, 1)
     {
         m->scale = m->scale > VF_MAP_SCALE_FALL ? m->scale / VF_MAP_SCALE_FALL : 1.0;
-        if (frame % VF_MAP_TURN == 0) {
-            vf_map_tell(s, m);
-            vf_map_admit(m);
-        }
+        vf_map_follow(&g);
     }
-    VF_ITEM_SYNC();
-    vf_map_optimise(&g);
-    vf_map_spread(&g);
-    VF_PARTS(one, 1) vf_map_follow(s, m);
+}
+
+/** What this frame brings, and T_map_odom of its result: one block, behind vf_map_solve(). */
+VF_FN void vf_map_bend(const struct vf_map_view *s)
+{
+    const struct vf_map_graph g = vf_map_graph_of(s);
+    vf_map_enter(s, &g);
+    vf_map_remove(s, &g);
+    vf_map_take(s, &g);
+    if (s->ingest->params.frame % VF_MAP_TURN == 0) {
+        VF_PARTS(one, 1) vf_map_tell(s, g.state);
+        vf_map_admit(&g);
+    }
+    VF_PARTS(one, 1) vf_map_append(s, &g);
 }
 
 #endif

@@ -40,7 +40,14 @@ struct vf_map_graph {
     const struct vf_keyframe_entry *ring;
     struct vf_map_state *state;
     struct vf_map_work *work;
+    const struct vf_keyframe_now *coming; /* its keyframe is a node whose head may not be in the ring yet; NULL: none */
 };
+
+/** Pose of a node in its path. */
+VF_FN const struct vf_path_pose *vf_map_path_of(const struct vf_map_graph *g, uint32_t slot)
+{
+    return g->coming && g->coming->slot == slot ? &g->coming->last.pose : &g->ring[slot].head.pose;
+}
 
 /* ---- one edge ---------------------------------------------------------------------------------------------------- */
 
@@ -167,7 +174,7 @@ VF_FN void vf_map_chain_edge(const struct vf_map_graph *g, int i)
     memcpy(e->c, own->p, sizeof e->c);
     e->m2 = VF_MAP_GAP_M * VF_MAP_GAP_M, e->rad2 = VF_MAP_GAP_RAD * VF_MAP_GAP_RAD;
     if (!i) return;
-    const struct vf_path_pose *a = &g->ring[order[i - 1]].head.pose, *b = &g->ring[order[i]].head.pose;
+    const struct vf_path_pose *a = vf_map_path_of(g, order[i - 1]), *b = vf_map_path_of(g, order[i]);
     if (!vf_path_placed(a, b)) return;
     struct vf_map_pose from, to, T;
     vf_map_of_path(a, &from);
@@ -229,13 +236,14 @@ VF_FN void vf_map_edges(const struct vf_map_graph *g)
     VF_PARTS(i, VFRONT_KEYFRAMES + 1)
     {
         const uint32_t own = i < VFRONT_KEYFRAMES ? w->from[i] : VF_NONE;
-        uint32_t before = 0, rank = 0, ties = 0;
+        uint32_t before = 0, rank = 0, ties = 0, loops = 0;
         for (int k = 0; k < count; k++) {
             before += w->from[k] != VF_NONE && w->from[k] < (uint32_t)i;
             rank += w->from[k] != VF_NONE && (w->from[k] < own || (w->from[k] == own && k < i));
             ties += w->from[k] == VF_MAP_FRAME;
+            loops += w->from[k] != VF_NONE;
         }
-        if (!i) w->ties = ties;
+        if (!i) w->ties = ties, w->loops = loops;
         w->first[i] = before;
         if (own != VF_NONE) w->begins[rank] = (uint32_t)i;
     }
@@ -381,11 +389,10 @@ VF_FN void vf_map_spread(const struct vf_map_graph *g)
     VF_ITEM_SYNC();
 }
 
-/** One Gauss-Newton step: moves all keyframes. No loop is active: nothing moves. */
+/** One Gauss-Newton step: moves all keyframes. No loop is an edge: nothing moves. */
 VF_FN void vf_map_optimise(const struct vf_map_graph *g)
 {
     struct vf_map_work *w = g->work;
-    const int any = g->state->loops > 0;
     vf_map_edges(g);
     vf_map_forces(g, NULL, 1, w->r);
     VF_PARTS(n, VFRONT_KEYFRAMES * 6)
@@ -417,7 +424,7 @@ VF_FN void vf_map_optimise(const struct vf_map_graph *g)
         w->turn = most > VF_MAP_TURN_RAD * VF_MAP_TURN_RAD ? VF_MAP_TURN_RAD / sqrt(most) : 1.0;
     }
     VF_ITEM_SYNC();
-    VF_PARTS(i, any ? (int)g->state->count : 0)
+    VF_PARTS(i, w->loops ? (int)g->state->count : 0)
     if (i || w->ties) vf_map_shift(w->x[i], w->turn, &g->state->node[g->state->order[i]]);
     VF_ITEM_SYNC();
 }

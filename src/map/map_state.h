@@ -42,7 +42,8 @@ struct vf_map_state {
     double told_m2, told_rad2;       /* the same of the last turn */
     float node_m2[VFRONT_KEYFRAMES]; /* the same of each keyframe */
     float node_rad2[VFRONT_KEYFRAMES];
-    double scale;                          /* of the bound of a loop's residual: falls to 1 in a turn with new loops */
+    double scale;                          /* of the bound of a loop's residual in the next step: falls to 1 in a turn
+                                              with new loops */
     uint32_t count;                        /* nodes of the graph */
     uint32_t loops;                        /* loops that are active */
     uint32_t path;                         /* path of the frame */
@@ -83,12 +84,19 @@ struct vf_map_work {
     uint32_t first[VFRONT_KEYFRAMES + 1]; /* of each keyframe: first of the loops that begin there */
     uint32_t begins[VFRONT_KEYFRAMES];    /* loops, by the keyframe at which they begin, by where they end */
     uint16_t order[VFRONT_KEYFRAMES];
-    uint32_t index, kept;        /* a keyframe that goes; keyframes that were loaded and become nodes */
+    uint32_t index, near;        /* keyframe that goes, in the order; place of its neighbour. VF_NONE: there is none */
+    struct vf_map_pose way;      /* from that keyframe to its neighbour, */
+    double way_m2, way_rad2;     /* and how well it is known */
     struct vf_map_pose move;     /* of keyframes of a path, or of all */
     uint32_t moves, moved_path;  /* vf_map_move */
     struct vf_path_pose known;   /* of a path that is moved: pose in it, */
     double known_m2, known_rad2; /* and how well that is known in the map */
-    uint32_t ties;               /* number of ties; 0: the first keyframe is held */
+    uint32_t ties, loops;        /* number of ties, 0: the first keyframe is held; of loops and ties that are edges */
+    uint32_t held, fresh;        /* number of ties, or of edges from now on; of those of them that were none */
+    uint32_t reserved;
+    uint32_t is_node[VFRONT_LOOPS];          /* of each loop of the step. 1: its keyframe is a node; */
+    struct vf_map_pose motion[VFRONT_LOOPS]; /* pose of the frame in axes of the keyframe; */
+    struct vf_map_loop came[VFRONT_LOOPS];   /* the loop, with the last keyframe */
 };
 
 /** Memory of map, which keyframe reads as the frame before left it. */

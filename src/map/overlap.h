@@ -16,7 +16,7 @@
  * Shared  all arithmetic: vf_overlap_list(), vf_overlap_try(), vf_overlap_refine() are launches.
  *         Written twice: the search (overlap.c: vector code over tiles of key points; overlap.cu: a warp a point of the
  *         keyframe)
- * Memory  27 KB a candidate; of the host form on the stack: 12 KB
+ * Memory  54 KB a candidate; of the host form on the stack: 12 KB
  */
 #ifndef VF_OVERLAP_H
 #define VF_OVERLAP_H
@@ -44,7 +44,10 @@
 #define VF_OVERLAP_STEPS 5
 
 /** Parts of a sum over correspondences. */
-#define VF_OVERLAP_LANES 32
+#define VF_OVERLAP_LANES 128
+
+/** Sums over inliers: of (x, y, x^2, x y, y^2) in the keyframe and in this frame, of distances, of parallaxes. */
+#define VF_OVERLAP_SUMS 12
 
 /** Least evidence of an overlap: inliers; their share of the correspondences [%]; their least spread in either
  *  picture, a standard deviation along the axis in which they spread less [focal lengths]. */
@@ -98,9 +101,12 @@ struct vf_overlap_work {
     uint32_t count;
     struct vf_pose pose[VF_OVERLAP_HYPOTHESES];
     uint32_t rank[VF_OVERLAP_HYPOTHESES]; /* vf_ego_rank_key() */
+    uint32_t best;                        /* of a choice: greatest rank */
     struct vf_normal_equations part[VF_OVERLAP_LANES], sum;
     struct vf_pose refined[VF_OVERLAP_KINDS];
     struct vf_normal_equations refined_sum[VF_OVERLAP_KINDS];
+    float own[VF_PLACE_POINTS][VF_OVERLAP_SUMS]; /* share of each correspondence in sums over inliers, 0: it is none; */
+    float total[VF_OVERLAP_SUMS];                /* the sums */
 };
 
 struct vf_overlap_memory {
@@ -316,17 +322,20 @@ VF_FN void vf_overlap_sum(struct vf_overlap_work *w, int kind, const struct vf_p
 {
     VF_PARTS(lane, VF_OVERLAP_LANES)
     {
-        struct vf_normal_equations *part = &w->part[lane];
-        memset(part, 0, sizeof *part);
+        const struct vf_pose own = *pose; /* copies, in registers */
+        struct vf_normal_equations part;
+        memset(&part, 0, sizeof part);
         for (int32_t i = lane; i < (int32_t)w->count; i += VF_OVERLAP_LANES)
-            vf_motion_accumulate(kind, pose, &w->pair[i], part);
+            vf_motion_accumulate(kind, &own, &w->pair[i], &part);
+        w->part[lane] = part;
     }
     VF_ITEM_SYNC();
     VF_PARTS(k, VF_TERMS + 1)
     {
         float sum = 0.0f;
-        for (int lane = 0; lane < VF_OVERLAP_LANES && k < VF_TERMS; lane++) sum += w->part[lane].terms[k];
         if (k < VF_TERMS) {
+            VF_UNROLL_16
+            for (int lane = 0; lane < VF_OVERLAP_LANES; lane++) sum += w->part[lane].terms[k];
             w->sum.terms[k] = sum;
             continue;
         }
@@ -339,6 +348,15 @@ VF_FN void vf_overlap_sum(struct vf_overlap_work *w, int kind, const struct vf_p
         }
     }
     VF_ITEM_SYNC();
+}
+
+VF_FN void vf_overlap_raise(uint32_t *at, uint32_t value)
+{
+#ifdef __CUDA_ARCH__
+    atomicMax(at, value);
+#else
+    if (value > *at) *at = value;
+#endif
 }
 
 /** 1 if two motions turn differently. */
@@ -354,16 +372,20 @@ VF_FN int vf_overlap_other(const struct vf_pose *a, const struct vf_pose *b)
 VF_FN void vf_overlap_improve(struct vf_overlap_work *w, int kind, int which, int first, int end)
 {
     struct vf_pose *pose = &w->refined[which];
+    VF_PARTS(one, 1) w->best = 0;
+    VF_ITEM_SYNC();
+    VF_PARTS(n, end - first)
+    {
+        const int h = first + n;
+        if (!w->rank[h]) continue;
+        if (which != VF_OVERLAP_RIVAL || vf_overlap_other(&w->pose[h], &w->refined[VF_OVERLAP_MOTION]))
+            vf_overlap_raise(&w->best, w->rank[h]);
+    }
+    VF_ITEM_SYNC();
     VF_PARTS(one, 1)
     {
-        uint32_t best = 0;
-        for (int h = first; h < end; h++) {
-            if (w->rank[h] <= best) continue;
-            if (which != VF_OVERLAP_RIVAL || vf_overlap_other(&w->pose[h], &w->refined[VF_OVERLAP_MOTION]))
-                best = w->rank[h];
-        }
         memset(pose, 0, sizeof *pose);
-        if (best) *pose = w->pose[vf_ego_rank_hypothesis(best)];
+        if (w->best) *pose = w->pose[vf_ego_rank_hypothesis(w->best)];
     }
     VF_ITEM_SYNC();
     VF_NO_UNROLL
@@ -386,14 +408,14 @@ VF_FN float vf_overlap_spread(const float sum[5], float count)
                 least = 0.5f * (xx + yy) - sqrtf(half * half + xy * xy);
     return least > 0.0f ? sqrtf(least) : 0.0f;
 }
-VF_FN void vf_overlap_add(float sum[5], const float bearing[3])
+VF_FN void vf_overlap_spread_of(const float bearing[3], float own[5])
 {
     const float x = bearing[0], y = bearing[1];
-    sum[0] += x;
-    sum[1] += y;
-    sum[2] += x * x;
-    sum[3] += x * y;
-    sum[4] += y * y;
+    own[0] = x;
+    own[1] = y;
+    own[2] = x * x;
+    own[3] = x * y;
+    own[4] = y * y;
 }
 
 /** Angle between the bearings of a correspondence after removal of the rotation, as a chord. */
@@ -436,6 +458,31 @@ VF_FN void vf_overlap_common(float distance, float covariance[21])
     for (int k = 0; k < 6; k++) covariance[vf_motion_diagonal(k)] += k < 3 ? move : turn;
 }
 
+/** Sums over the inliers, one after the other: one block. pose, kind: the motion. */
+VF_FN void vf_overlap_total(struct vf_overlap_work *w, int kind, const struct vf_pose *pose)
+{
+    VF_PARTS(i, (int)w->count)
+    {
+        const struct vf_correspondence *c = &w->pair[i];
+        w->told[i].inlier = vf_motion_inlier_score(vf_motion_error(kind, pose, c)) > 0;
+        memset(w->own[i], 0, sizeof w->own[i]);
+        if (!w->told[i].inlier) continue;
+        vf_overlap_spread_of(c->before, w->own[i]);
+        vf_overlap_spread_of(c->now, w->own[i] + 5);
+        w->own[i][10] = c->range_m;
+        w->own[i][11] = vf_overlap_parallax(pose, c);
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(k, VF_OVERLAP_SUMS)
+    {
+        float sum = 0.0f;
+        VF_UNROLL_16
+        for (uint32_t i = 0; i < w->count; i++) sum += w->own[i][k];
+        w->total[k] = sum;
+    }
+    VF_ITEM_SYNC();
+}
+
 /** Result of a candidate, from its refined motion. By one thread. */
 VF_FN void vf_overlap_conclude(struct vf_overlap_work *w, int kind, struct vf_overlap_found *f)
 {
@@ -444,22 +491,14 @@ VF_FN void vf_overlap_conclude(struct vf_overlap_work *w, int kind, struct vf_ov
     const struct vf_normal_equations *sum = &w->refined_sum[which];
     const uint32_t unknowns = kind == VF_METRIC ? 6 : turn ? 3 : 5;
     const float variance = sum->terms[VF_TERM_E] / (float)(sum->residuals > unknowns ? sum->residuals - unknowns : 1);
-    float spread[2][5], B[21], parallax = 0.0f, distance = 0.0f;
+    float B[21];
     memset(f, 0, sizeof *f);
-    memset(spread, 0, sizeof spread);
     f->pose = w->refined[which];
     f->kind = (uint32_t)(turn ? (int)VF_ROTATION_ONLY : kind);
     f->pairs = w->count;
     f->inliers = sum->inliers;
-    for (uint32_t i = 0; i < w->count; i++) {
-        if (!w->told[i].inlier) continue;
-        vf_overlap_add(spread[0], w->pair[i].before);
-        vf_overlap_add(spread[1], w->pair[i].now);
-        distance += w->pair[i].range_m;
-        parallax += vf_overlap_parallax(&f->pose, &w->pair[i]);
-    }
-    f->parallax_rad = f->inliers ? parallax / (float)f->inliers : 0.0f;
-    for (int k = 0; k < 2; k++) f->spread[k] = vf_overlap_spread(spread[k], (float)f->inliers);
+    f->parallax_rad = f->inliers ? w->total[11] / (float)f->inliers : 0.0f;
+    for (int k = 0; k < 2; k++) f->spread[k] = vf_overlap_spread(w->total + 5 * k, (float)f->inliers);
     for (int k = 0; k < 21; k++) B[k] = variance * sum->terms[k];
     const int solved = vf_motion_covariance((int)f->kind, &f->pose, sum->terms, B, f->covariance);
     f->rival = vf_overlap_rival(w);
@@ -467,7 +506,7 @@ VF_FN void vf_overlap_conclude(struct vf_overlap_work *w, int kind, struct vf_ov
                 f->inliers * 100u >= f->pairs * (uint32_t)VF_OVERLAP_SHARE && f->spread[0] > VF_OVERLAP_SPREAD &&
                 f->spread[1] > VF_OVERLAP_SPREAD;
     if (f->kind == (uint32_t)VF_RELATIVE && f->parallax_rad < VF_OVERLAP_PARALLAX) vf_overlap_undirect(f);
-    vf_overlap_common(kind == VF_METRIC                  ? distance / (float)(f->inliers ? f->inliers : 1)
+    vf_overlap_common(kind == VF_METRIC                  ? w->total[10] / (float)(f->inliers ? f->inliers : 1)
                       : f->kind == (uint32_t)VF_RELATIVE ? 1.0f / f->parallax_rad
                                                          : 0.0f,
                       f->covariance);
@@ -491,10 +530,7 @@ VF_FN void vf_overlap_refine(const struct vf_overlap_view *s, int c)
         vf_overlap_improve(w, VF_ROTATION_ONLY, VF_OVERLAP_ROTATION, motions, VF_OVERLAP_HYPOTHESES);
     const int turn = vf_overlap_turns(w, kind);
     const int which = turn ? VF_OVERLAP_ROTATION : VF_OVERLAP_MOTION;
-    VF_PARTS(i, (int)w->count)
-    w->told[i].inlier = vf_motion_inlier_score(
-                            vf_motion_error(turn ? (int)VF_ROTATION_ONLY : kind, &w->refined[which], &w->pair[i])) > 0;
-    VF_ITEM_SYNC();
+    vf_overlap_total(w, turn ? (int)VF_ROTATION_ONLY : kind, &w->refined[which]);
     VF_PARTS(one, 1) vf_overlap_conclude(w, kind, &s->overlap->found[c]);
 }
 

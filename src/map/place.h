@@ -90,6 +90,8 @@ struct vf_keyframe_memory {
     uint64_t densest;
     uint32_t near_q12; /* of a step: sum of the inverse distances of the frame's points [1/(4096 m)] */
     uint32_t ranged;   /* their number */
+    uint32_t left;     /* of a step: tracks that are not younger than the last keyframe */
+    uint32_t reserved;
 #else
     uint64_t nothing;
 #endif

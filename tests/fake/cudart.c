@@ -142,10 +142,11 @@ typedef void stage_form(const struct vf_views *);
 struct CUgraphNode_st {
     stage_form *form;
     struct vf_views view; /* of its own stage alone */
-    unsigned behind;      /* nodes that must have run */
+    uint64_t behind;      /* nodes that must have run */
     int clock;
 };
-/** Nodes of a graph at most: the stages and, with EMULATED, their early launches. Places in a mask of 32 bits. */
+/** Nodes of a graph at most: the stages and, with EMULATED, their early launches. Places in a mask of 64 bits, not
+ *  all of them. */
 #ifdef EMULATED
 #define EARLY(name, needs) +1
 enum { NODES = VFRONT_STAGES VF_EARLY(EARLY) };
@@ -153,6 +154,7 @@ enum { NODES = VFRONT_STAGES VF_EARLY(EARLY) };
 #else
 enum { NODES = VFRONT_STAGES };
 #endif
+VF_STATIC_ASSERT(NODES < 64, "fake: nodes are places in a mask");
 
 struct CUgraph_st {
     struct CUgraphNode_st node[NODES];
@@ -163,12 +165,12 @@ struct CUgraphExec_st {
 };
 struct CUstream_st {
     struct CUgraph_st *capture; /* that it is part of, or NULL */
-    unsigned behind;            /* nodes that its next one follows */
+    uint64_t behind;            /* nodes that its next one follows */
     int origin;
 };
 struct CUevent_st {
     struct CUgraph_st *capture;
-    unsigned behind;
+    uint64_t behind;
 };
 
 /** Priorities as GPUs have them: a greater one is a lower number. */
@@ -243,7 +245,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     if (!g || !stream->origin) return note(cudaErrorStreamCaptureInvalidated);
     stream->capture = NULL;
     stream->origin = 0;
-    if (stream->behind != (1u << g->count) - 1) { /* some branch was not joined */
+    if (stream->behind != ((uint64_t)1 << g->count) - 1) { /* some branch was not joined */
         free(g);
         return note(cudaErrorStreamCaptureUnjoined);
     }
@@ -276,7 +278,7 @@ static cudaGraphNode_t record(stage_form *form, cudaStream_t stream, int clock)
     n->form = form;
     n->behind = stream->behind;
     n->clock = clock;
-    stream->behind |= 1u << g->count++;
+    stream->behind |= (uint64_t)1 << g->count++;
     return n;
 }
 
@@ -352,7 +354,7 @@ static size_t edges(struct CUgraph_st *g, cudaGraphNode_t *from, cudaGraphNode_t
 {
     size_t count = 0;
     for (int i = 0; i < g->count; i++) {
-        unsigned direct = g->node[i].behind;
+        uint64_t direct = g->node[i].behind;
         for (int k = 0; k < i; k++)
             if (g->node[i].behind >> k & 1) direct &= ~g->node[k].behind;
         for (int k = 0; k < i; k++) {
@@ -437,7 +439,7 @@ static int readable(const struct vf_ingest_view *s)
 }
 
 /** The last node that is not done and has all before it done. */
-static cudaGraphNode_t ready(struct CUgraph_st *g, unsigned done)
+static cudaGraphNode_t ready(struct CUgraph_st *g, uint64_t done)
 {
     for (int i = g->count - 1; i >= 0; i--)
         if (!(done >> i & 1) && !(g->node[i].behind & ~done)) return &g->node[i];
@@ -457,7 +459,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     struct CUgraph_st *g = &exec->graph;
     uint64_t(*const clock)[2] = g->node[g->count - 1].view.report.clocks_out;
     struct CUgraphNode_st *n;
-    unsigned done = 0;
+    uint64_t done = 0;
     (void)stream;
     begin();
     reach(1);
@@ -469,7 +471,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
         clock[n->clock][0] = clock_ns += 1000;
         n->form(&n->view);
         clock[n->clock][1] = clock_ns += 1000;
-        done |= 1u << (n - g->node);
+        done |= (uint64_t)1 << (n - g->node);
     }
     reach(0);
     return end(cudaSuccess);

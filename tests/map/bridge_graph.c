@@ -49,7 +49,7 @@ int graph_solve(const struct given_node *node, int count, const struct given_loo
     struct vf_keyframe_entry *ring = calloc(VFRONT_KEYFRAMES, sizeof *ring);
     struct vf_map_state *m = calloc(1, sizeof *m);
     struct vf_map_work *w = calloc(1, sizeof *w);
-    const struct vf_map_graph g = {ring, m, w};
+    const struct vf_map_graph g = {ring, m, w, NULL};
     if (ring && m && w) {
         m->count = (uint32_t)count;
         m->upright = (uint32_t)upright;
@@ -77,7 +77,6 @@ int graph_solve(const struct given_node *node, int count, const struct given_loo
             l->sigma_rad = (float)loop[i].sigma_rad;
             l->a = (uint32_t)count - 1 - loop[i].a;
             l->active = 1;
-            m->loops++;
         }
         for (int i = 0; i < frames; i++) {
             vf_map_optimise(&g);

@@ -206,11 +206,12 @@ static void near_in_the_map(void **state)
     }
 }
 
-/** The map says nothing where the frame's path, or the keyframe, has no place in it, nor in the first frame. */
+/** The map says nothing where the frame's path, or the keyframe, has no place in it, nor in the first frame; nor of a
+ *  keyframe that has made room, at whose place it has another one. */
 static void not_in_the_map(void **state)
 {
     (void)state;
-    for (int way = 0; way < 6; way++) {
+    for (int way = 0; way < 7; way++) {
         clean(100);
         struct vf_map_state *m = map_of_path_3();
         drifted(0.5, 0.0, 0.0);
@@ -221,9 +222,10 @@ static void not_in_the_map(void **state)
         if (way == 3) m->placed_node[7] = 0;
         if (way == 4) memory.ingest.params.frame = 0;
         if (way == 5) memory.keyframe.now[step.parity].pose.source = VF_PATH_TURNS;
+        if (way == 6) memory.keyframe.now[step.parity ^ 1].due = 1, memory.keyframe.now[step.parity ^ 1].slot = 7;
         run();
         assert_int_equal(state_of(0), VFRONT_LOOP_FAR);
-        if (way == 3) assert_int_equal(state_of(1), VFRONT_LOOP_ACCEPTED);
+        if (way == 3 || way == 6) assert_int_equal(state_of(1), VFRONT_LOOP_ACCEPTED);
     }
 }
 

@@ -96,6 +96,7 @@ static const char *step_both(struct map_flight *f)
 {
     const struct vf_views *b = &other_view[step_host(f) - own_view];
     upload();
+    CUDA(vf_map_early_cuda(&b->map, stream)); /* before the keyframe of the frame before is in the ring */
     CUDA(vf_place_cuda(&b->place, stream));
     CUDA(vf_overlap_cuda(&b->overlap, stream));
     CUDA(vf_keyframe_early_cuda(&b->keyframe, stream));
