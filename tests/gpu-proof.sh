@@ -111,8 +111,11 @@ part_times() {
 }
 part_latency() {
     make_vfcheck bench
+    make_vfcheck bench-map CFG=tests/config/map.h
     settle
-    "$build/bench/vfcheck" --cases 9 $pictures --latency "$steps" --neighbour
+    "$build/bench/vfcheck" --cases 9 $pictures --latency "$steps"
+    echo "- beside a neighbour, with the map"
+    "$build/bench-map/vfcheck" --cases 1 --flights 2 --steps 20 $pictures --neighbour
 }
 part_dense() {
     make_vfcheck tall CFG=tests/config/tall.h

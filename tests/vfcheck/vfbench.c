@@ -8,33 +8,30 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <math.h> /* sqrt */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "port/cuda/cuda.h"
 
-cudaError_t neighbour_launch(int blocks, unsigned block_us, cudaStream_t stream);
-
 #define PICTURES 8
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
-static double now_us(void)
+double now_us(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-static int by_value(const void *a, const void *c)
+int by_value(const void *a, const void *c)
 {
     const float x = *(const float *)a, y = *(const float *)c;
     return (x > y) - (x < y);
 }
 
-static float share(float *sorted, long n, double p)
+float share(float *sorted, long n, double p)
 {
     const long i = (long)(p * (double)n);
     return sorted[i < n ? i : n - 1];
@@ -208,7 +205,7 @@ static const uint8_t *pick(enum fill fill, long frame)
 static double submit_us; /* what the last vfront_submit() took */
 static int is_pageable;  /* pictures are given as memory of the host that the device does not see */
 
-static const vfront_result_t *step(int width, int height, enum fill fill, long frame)
+const vfront_result_t *next_step(int width, int height, enum fill fill, long frame)
 {
     vfront_frame_t f = {.t_ns = (uint64_t)(frame + 1) * 10000000u};
     if (flown) f = flown_frame(frame, 2, 1);
@@ -239,7 +236,7 @@ struct wall measure_steps(int width, int height, enum fill fill, long steps)
     w.nodes = captured_nodes();
     for (long i = -50; i < steps; i++) {
         const double begin = now_us();
-        const vfront_result_t *r = step(width, height, fill, i + 50);
+        const vfront_result_t *r = next_step(width, height, fill, i + 50);
         if (i < 0) continue;
         time[i] = (float)(now_us() - begin);
         w.device += r->timing.device_us;
@@ -327,7 +324,7 @@ static float launched_us(int width, int height, launcher *launch)
 {
     cudaStream_t stream;
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    for (long i = 0; i < 12; i++) step(width, height, FILL_REAL, i);
+    for (long i = 0; i < 12; i++) next_step(width, height, FILL_REAL, i);
     const struct vf_state *state = state_of(vf);
     const int idle = !is_active(launch);
     const float us = idle ? 0.0f : node_us(launch, &state->view[state->parity ^ 1], stream);
@@ -415,7 +412,7 @@ static struct wall bench_keypoints(const char *what, int width, int height, int 
 static void bench_culling(const char *what, int number, int width, int height, const vfront_tuning_t *t)
 {
     start(width, height, t, VFRONT_PORT_CUDA);
-    const uint32_t count = step(width, height, FILL_REAL, 0)->keypoints_count[0];
+    const uint32_t count = next_step(width, height, FILL_REAL, 0)->keypoints_count[0];
     vfront_shutdown(vf);
     printf("  %s %3d  detect %6.2f us, select %6.2f us, %5u key points\n", what, number,
            (double)stage_us(width, height, t, run_cuda[VF_detect]),
@@ -791,7 +788,7 @@ static void bench_columns(int width, int height, int disparities, enum scene sce
     street = scene == STREET;
     if (street) draw_beside(width, height);
     start_pair(width, height, &t);
-    const vfront_result_t *r = step(width, height, FILL_REAL, 0);
+    const vfront_result_t *r = next_step(width, height, FILL_REAL, 0);
     int segments = 0;
     for (uint32_t i = 0; i < r->columns_count; i++) segments += r->stixels_count[i];
     const double each = segments / (double)r->columns_count;
@@ -992,7 +989,7 @@ static void bench_wait(const char *what, long steps, long pause_us)
         }
         if (pause_us) nanosleep(&pause, NULL);
         const double begin = now_us();
-        step(WIDTH, HEIGHT, FILL_REAL, i + 20);
+        next_step(WIDTH, HEIGHT, FILL_REAL, i + 20);
         if (i >= 0) time[i] = (float)(now_us() - begin);
     }
     process = (processor_us(CLOCK_PROCESS_CPUTIME_ID) - process) / (double)steps;
@@ -1015,61 +1012,6 @@ static void bench_waits(void)
         bench_wait(name[t.wait][1], 500, 10000);
         vfront_shutdown(vf);
     }
-}
-
-/* ---- a neighbour on the device ----------------------------------------------------------------------------------- */
-
-static int neighbour_ends;
-
-/** Launches kernels of about 1 ms, back to back, in a stream of default priority, a few ahead, until told to end. */
-static void *neighbour(void *unused)
-{
-    enum { AHEAD = 4 };
-    cudaStream_t stream;
-    cudaEvent_t done[AHEAD];
-    struct cudaDeviceProp properties;
-    CUDA(cudaGetDeviceProperties(&properties, 0));
-    const int blocks = 8 * 50 * properties.multiProcessorCount; /* 8 blocks of 256 threads fill a multiprocessor */
-    CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    for (int i = 0; i < AHEAD; i++) CUDA(cudaEventCreateWithFlags(&done[i], cudaEventDisableTiming));
-    for (long i = 0; !__atomic_load_n(&neighbour_ends, __ATOMIC_ACQUIRE); i++) {
-        if (i >= AHEAD) CUDA(cudaEventSynchronize(done[i % AHEAD]));
-        CUDA(neighbour_launch(blocks, 20, stream));
-        CUDA(cudaEventRecord(done[i % AHEAD], stream));
-    }
-    CUDA(cudaStreamSynchronize(stream));
-    for (int i = 0; i < AHEAD; i++) CUDA(cudaEventDestroy(done[i]));
-    CUDA(cudaStreamDestroy(stream));
-    return unused;
-}
-
-/** Steps at the highest and at the lowest priority of the device. */
-static void bench_priorities(const char *setting)
-{
-    vfront_tuning_t t = standard();
-    int least, greatest;
-    CUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    for (int lowest = 0; lowest < 2; lowest++) {
-        t.priority = lowest ? least - greatest : 0;
-        start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
-        const struct wall w = measure_steps(WIDTH, HEIGHT, FILL_REAL, 1000);
-        printf("  %-17s priority %3d (%s)  %8.1f / %8.1f / %8.1f us p50 / p99 / max\n", setting, greatest + t.priority,
-               lowest ? "lowest " : "highest", (double)w.p50, (double)w.p99, (double)w.most);
-        vfront_shutdown(vf);
-    }
-}
-
-void run_neighbour(void)
-{
-    pthread_t thread;
-    draw_pictures(WIDTH, HEIGHT);
-    printf("\na neighbour in the same process that keeps the device at work, %dx%d\n", WIDTH, HEIGHT);
-    bench_priorities("alone");
-    neighbour_ends = 0;
-    if (pthread_create(&thread, NULL, neighbour, NULL)) exit(1);
-    bench_priorities("beside neighbour");
-    __atomic_store_n(&neighbour_ends, 1, __ATOMIC_RELEASE);
-    pthread_join(thread, NULL);
 }
 
 /** Cost of the mirror: steps with the host port standing by beside steps without, on the same pictures. */
@@ -1096,7 +1038,7 @@ void run_latency(void)
     printf("\nlatency over %ld steps of %dx%d, us: p50 / p99 / p99.9 / max\n", options.latency, WIDTH, HEIGHT);
     for (size_t i = 0; i < sizeof kind / sizeof *kind; i++) {
         start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
-        for (long k = 0; k < 10; k++) step(WIDTH, HEIGHT, kind[i], k);
+        for (long k = 0; k < 10; k++) next_step(WIDTH, HEIGHT, kind[i], k);
         vfront_reset(vf);
         CUDA(cudaMemGetInfo(&before, &total));
         const unsigned long long mj = energy_mj();

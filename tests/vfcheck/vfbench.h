@@ -26,6 +26,14 @@ void start_pair(int width, int height, const vfront_tuning_t *tuning);
 void start_flown(const vfront_tuning_t *tuning);
 void finish(void);
 
+/** A step on pictures of a kind; the next one of the rendered flight, if that was begun. */
+const vfront_result_t *next_step(int width, int height, enum fill fill, long frame);
+
+/** Clock [us]; an order for qsort; a share of sorted values that are not greater. */
+double now_us(void);
+int by_value(const void *a, const void *c);
+float share(float *sorted, long n, double p);
+
 /** Steps, after some that are not counted; the rendered flight has frames of its own. */
 struct wall measure_steps(int width, int height, enum fill fill, long steps);
 void print_wall(const char *what, const struct wall *w);

@@ -970,6 +970,5 @@ int main(int argc, char **argv)
     if (options.dense) run_dense();
     if (options.bench) run_bench();
     if (options.latency) run_latency();
-    if (options.neighbour) run_neighbour();
-    return 0;
+    return options.neighbour ? run_neighbour() : 0;
 }

@@ -144,6 +144,6 @@ void run_dense(void);
 /** Latencies: of each kind of picture, and of each way to wait with the processor's time that it takes; beside a
  *  neighbour that keeps the device at work. */
 void run_latency(void);
-void run_neighbour(void);
+int run_neighbour(void); /* 1: the bits beside it are others */
 
 #endif
