@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* map on the GPU: two launches of one block, a thread a keyframe, or a component of its unknowns. solve_k needs nothing
- * of this frame and runs beside all other stages; bend_k is behind them. */
+/* map on the GPU: two launches of one block, a thread a keyframe, or a component of its unknowns. solve_k needs the
+ * parameters of the frame alone and runs beside all that is behind ingest; bend_k has the rest. */
 #include "kernels/kernel.cuh"
 
 #include "map/map.h"

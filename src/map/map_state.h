@@ -42,8 +42,7 @@ struct vf_map_state {
     double told_m2, told_rad2;       /* the same of the last turn */
     float node_m2[VFRONT_KEYFRAMES]; /* the same of each keyframe */
     float node_rad2[VFRONT_KEYFRAMES];
-    double scale;                          /* of the bound of a loop's residual in the next step: falls to 1 in a turn
-                                              with new loops */
+    double scale;                          /* of the bound of a loop's residual in the next step: down to 1 in a turn */
     uint32_t count;                        /* nodes of the graph */
     uint32_t loops;                        /* loops that are active */
     uint32_t path;                         /* path of the frame */
