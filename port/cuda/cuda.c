@@ -557,6 +557,21 @@ static int own_input(const struct vf_state *state, const void *address)
     return offset < sizeof state->pinned->input;
 }
 
+/** Copies a picture into an input buffer: as one piece, in less than half the time, where little lies between its rows.
+ *  Returns the pitch of the copy [byte]. */
+static uint32_t copy_picture(uint8_t *to, const vfront_picture_t *picture, size_t row_bytes)
+{
+    const size_t pitch = picture->pitch_bytes, rows = (size_t)picture->height_px, all = pitch * (rows - 1) + row_bytes;
+    if (pitch - row_bytes <= row_bytes / 8 && all <= VFRONT_INPUT_BYTES) {
+        memcpy(to, picture->data, all);
+        return (uint32_t)pitch;
+    }
+    size_t packed = (row_bytes + 15) / 16 * 16;
+    if (packed * rows > VFRONT_INPUT_BYTES) packed = row_bytes;
+    for (size_t y = 0; y < rows; y++) memcpy(to + y * packed, (const uint8_t *)picture->data + y * pitch, row_bytes);
+    return (uint32_t)packed;
+}
+
 static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input,
                                   struct vf_source *source)
 {
@@ -581,11 +596,7 @@ static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t
         source->data = cuda_seen(state, picture->data); /* to copy it could be to copy it onto itself */
         return VFRONT_OK;
     }
-    source->pitch = (uint32_t)((row + 15) / 16 * 16);
-    if ((size_t)source->pitch * (size_t)picture->height_px > VFRONT_INPUT_BYTES) source->pitch = (uint32_t)row;
-    for (int32_t y = 0; y < picture->height_px; y++)
-        memcpy(input + (size_t)y * source->pitch, (const uint8_t *)picture->data + (size_t)y * picture->pitch_bytes,
-               row);
+    source->pitch = copy_picture(input, picture, row);
     source->data = cuda_seen(state, input);
     return VFRONT_OK;
 }
