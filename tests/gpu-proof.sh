@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Proves and times the kernels on the GPU of this machine, in parts of less than 8 minutes each, and writes what was proved to
+# Proves and times the kernels on the GPU of this machine, in parts of less than 10 minutes each, and writes what was proved to
 # tests/gpu-proof.txt. Each part appends a section, or replaces its own, with the digest of its sources. `make gpu-proof` runs all
 # parts, `make gpu-proof PARTS="paths memory"` some.
 #   parity   host forms and kernels on random and adversarial cases, two seeds, then two sets of other block sizes
@@ -93,7 +93,7 @@ part_memory() {
     paths=native sanitize initcheck --seed 8 --small --cases 8 --frames 2 --flights 1 --steps 6
 }
 part_ports() {
-    ports='init api info imu points partners prior fields invariance idle alloc fault hang failover'
+    ports='init api info imu points partners prior fields invariance idle missing maps alloc fault hang failover'
     "$make" -j16 BUILD="$build/ports" "$build/ports/digest" $(for test in $ports; do echo "$build/ports/config/small/$test"; done) >/dev/null
     "$build/ports/digest" tests/golden.txt
     for test in $ports; do

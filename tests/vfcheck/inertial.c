@@ -44,6 +44,10 @@ void bench_inertial(void)
     t.map = 1;
     const struct wall with = bench_flight("  and with the map", &t);
     print_map(&with, &without);
+    t.failover = 1;
+    const struct wall mirrored = bench_flight("  and with the host port standing by", &t);
+    printf("    the mirror: the step grows by %.1f us p50, %.1f of the device\n", (double)(mirrored.p50 - with.p50),
+           (double)(mirrored.device - with.device));
 #else
     puts("  with the map: not in this config");
 #endif
