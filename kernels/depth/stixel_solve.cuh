@@ -5,8 +5,8 @@
  * A row depends on the row below through the least costs there, not through the costs of pairs of rows. So the serial
  * warp needs no barrier within a tile: it has a lane a row, the costs of what ends at a row are passed on by shuffles,
  * and each later row of the tile takes them if they are better. Costs of pairs, but for what lies below, are worked out
- * by the workers (make_pairs); so a row of the serial warp is two selections, two minima, a comparison and a shuffle for
- * each of the four values that the next row needs.
+ * by the workers (make_pairs); so a row of the serial warp is two selections, two minima, a comparison and a shuffle
+ * for each of the four values that the next row needs.
  *
  * Bases in the tile just finished are tried for the next by all warps (try_tile_below); those in the tile before it by
  * the workers while the serial warp runs (try_near_subtile), and then those that lie lower (try_far_subtile), unless
