@@ -50,7 +50,8 @@ struct column_memory {
     /* [2][2][TILE] best objects that end at the rows of the current tile and of the next, as keys: of those that begin
      * in the two tiles below, of all others. */
     unsigned long long *best;
-    int32_t *start_min;        /* [subtiles] least cost of an object start in a subtile */
+    /* [subtiles] lower bound of the cost of an object that begins in a subtile, up to the top of that. */
+    int32_t *start_min;
     int32_t *sums;             /* [SUM_TILES][TILE + 1][stride] prefix sums of object costs, by integer mean */
     uint32_t *inverse_q31;     /* [height + 1] copy of the table */
     uint32_t *twice;           /* [rows + 1] twice the prefix sums of disparities */

@@ -144,8 +144,8 @@ static __device__ __forceinline__ void try_far_subtile(const vf_stixel_view &s, 
 }
 
 /** Lower bound of the cost of an object that begins in a subtile and reaches up to the bottom of a higher tile: the
- *  least start, and the rows between at the integer mean that suits them best. above: prefix sums of object costs below
- *  the tile. */
+ *  least start with the rest of the subtile, each of its rows at its own best, and the rows between at the integer mean
+ *  that suits them best. above: prefix sums of object costs below the tile. */
 template <int WIDE>
 static __device__ __forceinline__ int32_t lower_bound(const column_memory &c, const lane_means<WIDE> &above,
                                                       int subtile)
@@ -165,6 +165,14 @@ static __device__ __forceinline__ int32_t lower_bound(const column_memory &c, co
 static __device__ __forceinline__ int triangle_row(int j)
 {
     return j < TILE / 2 ? j * TRIANGLE_PITCH + 1 : (TILE - 1 - j) * TRIANGLE_PITCH - j;
+}
+
+/** Transitions into an object above one of that mean and range, as in row_pair. */
+static __device__ __forceinline__ int32_t nearer_farther_costs(const vf_column_model &model, int32_t mean,
+                                                               int32_t range)
+{
+    return (int32_t)__byte_perm((uint32_t)vf_object_nearer_cost(&model, mean, range),
+                                (uint32_t)vf_object_farther_cost(&model, mean, range), 0x5410);
 }
 
 /** Works out pairs within a tile, task 0 .. PAIR_TASKS - 1 of them: two steps of bases with a subtile of tops, a lane a
@@ -197,8 +205,7 @@ static __device__ __forceinline__ void make_pairs(const vf_stixel_view &s, const
                                                         : b.between_cost),
                               none);
         p.mean_range = __byte_perm(mean, (uint32_t)range, 0x5410);
-        p.nearer_farther = (int32_t)__byte_perm((uint32_t)vf_object_nearer_cost(&model, is, range),
-                                                (uint32_t)vf_object_farther_cost(&model, is, range), 0x5410);
+        p.nearer_farther = nearer_farther_costs(model, is, range);
         /* Not within the branch, so that both iterations overlap. */
         asm volatile("" ::"r"(p.nearer_farther), "r"(p.object), "r"(p.background));
         if (row >= j) to[triangle_row(j)] = p;
