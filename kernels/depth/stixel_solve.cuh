@@ -208,12 +208,8 @@ static __device__ __forceinline__ void prepare_next_tile(const vf_stixel_view &s
               next = tile + 1;
     const int near_subtiles = tile ? SUBTILES : 0, far_subtiles = vf_max(tile - 1, 0) * SUBTILES;
     if (next >= tiles_of(model.height)) return;
-#ifdef VF_STIXEL_NO_LIKELY
-    const int likely = -1;
-#else
     const int likely = tile ? key_base(c.best_object[tile * TILE - 1]) / SUBTILE : 0; /* a long one may go on */
     if (worker == 0 && likely < far_subtiles) try_far_subtile<WIDE>(s, model, c, next, likely);
-#endif
     /* Worker 0 comes last: of 15 workers it has one short task. */
     for (int task = worker ? worker - 1 : workers - 1; task <= near_subtiles + PAIR_TASKS; task += workers) {
         if (task < near_subtiles)
