@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* carry: what a step hands to the next one, listed once; and its mirror in pinned memory, from which the host port goes
  * on when the GPU fails (core/failover.c). Pictures and pyramids of the frame before are not listed: the host keeps
- * that frame's pictures and makes them anew. tests/core/carry.c proves the lists complete, and each entry needed.
+ * that frame's pictures and makes them anew. tests/core/carry.c proves the lists complete, and each entry needed, for
+ * the host forms; bearing.first the kernels of match read alone, of which tests/core/failover.c tells.
  *
  * Cost    a step with the mirror writes 108 bytes a key point of camera 0, 64 a track, 8 for each that there may be,
  *         and 1.6 KB a template that is new; with a state of the IMU 230 KB more (105 landmarks, 103 prior, 18 frames),
@@ -21,7 +22,7 @@
 #define VF_CARRY_TRACKED(X)                                                                                            \
     X(refill, feature, , TRACK) X(refill, counts, , ALL) X(freeze, frames, , ALL) X(freeze, shown, , ALL)          \
     X(freeze, repeated, , ALL) X(predict, given, , ALL)
-#define VF_CARRY_POINTS(X) X(bearing, point, [0], POINT) X(bearing, count, , ALL)
+#define VF_CARRY_POINTS(X) X(bearing, point, [0], POINT) X(bearing, count, , ALL) X(bearing, first, , ALL)
 #if VFRONT_DESCRIPTORS
 #define VF_CARRY_DESCRIBED(X) X(describe, descriptor, [0], POINT) X(describe, angle, [0], POINT)
 #else
