@@ -98,7 +98,7 @@ part_ports() {
     "$build/ports/digest" tests/golden.txt
     for test in $ports; do
         echo "-- $test"
-        "$build/ports/config/small/$test" 2>&1 | grep -E '^\[  (PASSED|FAILED)|^\[  ERROR|^\[   LINE|^\[==|SKIPPED|vfront_return\(\) is' || echo "FAIL: $test"
+        "$build/ports/config/small/$test" 2>&1 | grep -E '^ERROR|^\[  (PASSED|FAILED)|^\[  ERROR|^\[   LINE|^\[==|SKIPPED|vfront_return\(\) is' || echo "FAIL: $test"
     done
 }
 part_times() {
