@@ -800,7 +800,7 @@ typedef struct vfront_picture {
     int32_t width_px;         /**< Equal to the rig's. */
     int32_t height_px;        /**< Equal to the rig's. */
     uint32_t pitch_bytes;     /**< Bytes from row to row, at least one row of pixels; even for formats of two bytes a
-                                   pixel. */
+                                   pixel. What lies between rows may be read, and has no effect. */
     vfront_format_t format;   /**< Pixel format of data. */
     vfront_memory_t memory;   /**< Kind of memory of data. */
     uint64_t t_ns;            /**< Time of the picture, within frame_skew_us of the frame's; 0: the frame's t_ns. */

@@ -289,9 +289,9 @@ quality: $(BUILD)/bridge_track.so $(BUILD)/bridge_ego.so ## The tracker beside O
 	$(PYTHON) tests/tracking/quality.py $^
 
 RECORD = tests/house/record.sh
-laps: $(MAP)/replay ## Rendered flights of three laps along recorded trajectories: error by odometry and in the map; writes tests/map/laps.txt, 80 minutes of a core
+laps: $(MAP)/replay ## Rendered flights of three laps along recorded trajectories: error by odometry and in the map; writes tests/map/laps.txt, 30 minutes of a core
 	$(RECORD) tests/map/laps.txt 'Three laps' $(PYTHON) tests/map/laps.py $<
-kidnapped: $(MAP)/replay ## Waking up somewhere in a place of which there is a map, 200 rendered trials; writes tests/map/kidnapped.txt, 60 minutes of a core
+kidnapped: $(MAP)/replay ## Waking up somewhere in a place of which there is a map, 200 rendered trials; writes tests/map/kidnapped.txt, 15 minutes of a core
 	$(RECORD) tests/map/kidnapped.txt 'Waking up in a known place' $(PYTHON) tests/map/kidnapped.py $<
 
 # The ring of the endless flight is small, so that it is soon full; key points and samples are few, for time.
@@ -303,7 +303,7 @@ $(BUILD)/endless: tests/map/endless.c tests/map/map_flight.h $(ENDLESS_SRC) $(FI
 endless: $(BUILD)/endless ## A flight of 10^6 steps without pictures: ring, time, memory and wrong loops stay as they are once the ring is full; writes tests/map/endless.txt, 40 minutes
 	$(RECORD) tests/map/endless.txt 'A flight of 10^6 steps without pictures' $< 1000000
 
-loops: $(MAP)/replay ## Places seen again and loops on recorded and rendered sets, beside ground truth; writes tests/map/loops.txt, 40 minutes of a core
+loops: $(MAP)/replay ## Places seen again and loops on recorded and rendered sets, beside ground truth; writes tests/map/loops.txt, 15 minutes of a core
 	$(RECORD) tests/map/loops.txt 'Places seen again and loops' $(PYTHON) tests/map/loops.py $< --all-pairs
 
 pose-graph: $(BUILD)/bridge_graph.so ## The map's pose graph beside SciPy's least squares over the same edges, 12 drawn cases; writes tests/map/graph.txt

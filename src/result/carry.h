@@ -2,7 +2,7 @@
 /* carry: what a step hands to the next one, listed once; and its mirror in pinned memory, from which the host port goes
  * on when the GPU fails (core/failover.c). Pictures and pyramids of the frame before are not listed: the host keeps
  * that frame's pictures and makes them anew. tests/core/carry.c proves the lists complete, and each entry needed, for
- * the host forms; bearing.first the kernels of match read alone, of which tests/core/failover.c tells.
+ * the host forms, and complete for the kernels where these are emulated: bearing.first they read alone.
  *
  * Cost    a step with the mirror writes 108 bytes a key point of camera 0, 64 a track, 8 for each that there may be,
  *         and 1.6 KB a template that is new; with a state of the IMU 230 KB more (105 landmarks, 103 prior, 18 frames),
