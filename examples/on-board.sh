@@ -112,7 +112,7 @@ bench() { # title, then options of hil-bench
     shift
     part $((limit + 60)) "$title" sh -c 'programs=$1; shift
         "$programs/hil-board" --listen 127.0.0.1:14698 & board=$!
-        trap "kill $board 2>/dev/null" EXIT
+        trap "kill $board 2>/dev/null; wait $board" EXIT # with its CUDA context gone, its port is free for the next one
         trap "exit 1" TERM
         sleep 1
         "$programs/hil-bench" --board 127.0.0.1:14698 --port host "$@"' bench "$programs" "$@"
