@@ -26,12 +26,12 @@
 #include "geometry/perspective.h"
 #include "place.h"
 
-/** Samples of a candidate (fewer in tests/map/endless.c, for time); those of them, the last, from which a rotation
- *  alone is made where there is one camera. */
+/** Samples of a candidate; those of them, the last, from which a rotation alone is made where there is one camera. Of
+ *  both there are fewer in tests/map/endless.c, for time. */
 #ifndef VF_OVERLAP_HYPOTHESES
 #define VF_OVERLAP_HYPOTHESES 96
-#endif
 #define VF_OVERLAP_ROTATIONS 16
+#endif
 
 /** Largest Hamming distance of a correspondence; largest ratio of the distance to the second best [%]. */
 #define VF_OVERLAP_DISTANCE 64

@@ -307,7 +307,7 @@ VF_FN void vf_window_readings(const struct vf_window *w, struct vf_window_work *
 VF_FN int vf_window_listed(const struct vf_window_host *host, uint32_t i, uint32_t count, uint32_t frames, int *on)
 {
     VF_STATIC_ASSERT(VF_WINDOW_LANDMARKS % 16 == 0, "vfront: what lanes read ahead is in the list");
-    const uint32_t entry = host->list[i];
+    const uint32_t there = host->list[i], entry = i < count ? there : 0;
     *on = i < count && (entry >> 16 & frames) == frames;
     return (int)(entry & 0xffff);
 }

@@ -63,8 +63,6 @@ static const struct place others[] = {
     /* 0 between steps: what a step has left so is not handed on, it is as vfront_init() made it */
     SET(freeze.blocks_done) SET(rows.blocks_done) SET(ego.blocks_done) SET(ego.parts_done) SET(report.blocks_done)
         SET(stixel.blocks_done) SET(stixel.line)
-    /* lists of landmarks, behind whose end kernels read entries that they do not use */
-    SET(window.work.host)
 #endif
 #undef SET
 };

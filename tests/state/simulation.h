@@ -67,6 +67,8 @@ struct sim_options {
     double black[2];   /* frames of this time have no sights [s] */
     double gap[2];     /* readings of this time are missing [s] */
     double dropped;    /* share of frames that are missing */
+    double drawn[3];   /* deviations of what each flight's calibration is off by: R_imu_cam about each axis [rad], time
+                          offset [s], R_1_0 about its y axis [rad]; 0: by nothing */
     double first[5];   /* deviations of the first state: position and yaw [m, rad], tilt [rad], velocity, gyro bias,
                           accelerometer bias */
     double seed;
@@ -97,7 +99,7 @@ struct sim_frame {
 };
 
 struct simulation {
-    struct sim_options option;
+    struct sim_options option; /* its time offset with what is drawn */
     struct path path;
     struct sim_rig rig, told; /* as it is, as the estimator is told */
     vfront_imu_noise_t noise; /* as the estimator is told */
@@ -170,6 +172,21 @@ static inline int sim_build(struct sim_rig *rig, const char *name, const double 
     return 1;
 }
 
+/** Errors of the calibration that the estimator takes for possible, drawn from their deviations. */
+static inline void sim_draw_calibration(struct simulation *s)
+{
+    const double *sigma = s->option.drawn;
+    sim_shake(s, 4);
+    const double mount[3] = {sigma[0] * normal(), sigma[0] * normal(), sigma[0] * normal()};
+    const double across[3] = {0, sigma[2] * normal(), 0};
+    double E[9];
+    s->option.offset_s += sigma[1] * normal();
+    rotation_of(mount, E);
+    product(E, s->told.R_imu_cam, 0, s->told.R_imu_cam);
+    rotation_of(across, E);
+    product(E, s->told.R_1_0, 0, s->told.R_1_0);
+}
+
 /** The rig as told: the true one with the errors asked for, about and along random axes. */
 static inline void sim_mistake(struct simulation *s)
 {
@@ -186,6 +203,7 @@ static inline void sim_mistake(struct simulation *s)
     const double turn[3] = {0, 0, s->option.turned * degree};
     rotation_of(turn, E);
     product(E, s->told.R_1_0, 0, s->told.R_1_0);
+    sim_draw_calibration(s);
 }
 
 /** Camera 0 at a state of the path: its position and axes in the world. */

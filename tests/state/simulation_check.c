@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The simulation itself: readings and path agree, sights are those of fixed points, noise is what it is said to be, the
- * first state and readings give errors as vfront_propagate() states them, partners lie on epipolar lines, and the same
- * options give the same flight. No estimator takes part. */
+ * first state and readings give errors as vfront_propagate() states them, partners lie on epipolar lines, calibrations
+ * that are drawn scatter as asked for, and the same options give the same flight. No estimator takes part. */
 #include "simulation.h"
 
 #include "state/propagate.h"
@@ -373,6 +373,43 @@ static void propagation(void **state)
     }
 }
 
+/* ---- calibration ------------------------------------------------------------------------------------------------- */
+
+/** Errors of a calibration that is drawn: 300 flights. Each is 0 in the mean and scatters as asked for, within 3.5
+ *  deviations of either; all else of the flight is as without. */
+static void drawn_calibration(void **state)
+{
+    (void)state;
+    enum { RUNS = 300, ERRORS = 5 };
+    const double sigma[3] = {0.005, 0.004, 0.0005};
+    double sum[ERRORS] = {0}, square[ERRORS] = {0};
+    struct sim_options o = sim_usual();
+    o.seconds = 1;
+    for (int run = 0; run < RUNS; run++) {
+        double e[ERRORS + 2];
+        o.seed = 1 + run;
+        memset(o.drawn, 0, sizeof o.drawn);
+        assert_true(sim_start(&sim, &o));
+        const uint32_t readings = sim.readings;
+        const vfront_imu_t last = sim.imu[readings - 1];
+        memcpy(o.drawn, sigma, sizeof sigma);
+        assert_true(sim_start(&sim, &o));
+        assert_true(sim.readings == readings && !memcmp(&sim.imu[readings - 1], &last, sizeof last));
+        rotation_between(sim.told.R_imu_cam, sim.rig.R_imu_cam, e);
+        rotation_between(sim.told.R_1_0, sim.rig.R_1_0, e + 4);
+        REQUIRE(fabs(e[4]) < 1e-9 && fabs(e[6]) < 1e-9, "camera 1 is turned about other axes: %g %g\n", e[4], e[6]);
+        e[3] = sim.option.offset_s, e[4] = e[5];
+        for (int k = 0; k < ERRORS; k++) {
+            const double z = e[k] / sigma[k < 3 ? 0 : k - 2];
+            sum[k] += z / RUNS;
+            square[k] += z * z / RUNS;
+        }
+    }
+    for (int k = 0; k < ERRORS; k++)
+        REQUIRE(fabs(sum[k]) < 3.5 / sqrt(RUNS) && fabs(square[k] - 1) < 3.5 * sqrt(2.0 / RUNS),
+                "error %d: mean %g, square %g\n", k, sum[k], square[k]);
+}
+
 /* ---- faults, and the same again ---------------------------------------------------------------------------------- */
 
 static void faults(void **state)
@@ -433,6 +470,7 @@ int main(void)
                                        cmocka_unit_test(sights),
                                        cmocka_unit_test(lines_as_told),
                                        cmocka_unit_test(propagation),
+                                       cmocka_unit_test(drawn_calibration),
                                        cmocka_unit_test(faults),
                                        cmocka_unit_test(again)};
     return cmocka_run_group_tests(tests, NULL, NULL);
