@@ -93,7 +93,7 @@ part_memory() {
     paths=native sanitize initcheck --seed 8 --small --cases 8 --frames 2 --flights 1 --steps 6
 }
 part_ports() {
-    ports='init api info imu points partners prior fields invariance idle missing maps alloc fault hang failover'
+    ports='init api info imu points partners prior fields invariance idle missing maps alloc fault late memory hang failover airborne return'
     "$make" -j16 BUILD="$build/ports" "$build/ports/digest" $(for test in $ports; do echo "$build/ports/config/small/$test"; done) >/dev/null
     "$build/ports/digest" tests/golden.txt
     for test in $ports; do

@@ -12,15 +12,17 @@ ORACLES := $(filter-out bridge_% simulate endless $(MAPS),$(ORACLES))# stages an
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
 TOOLS   := nav misread recording fault_script fault_apply calibration readings consistency record disparity overlay rectified flight course trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing maps# through the public interface, on every port
+FAULTS  := fault late memory# faults of the device on the CUDA port
+FAILOVER := failover airborne return# fail-over from it
 
 T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
 CONFIG   = -DVFRONT_USER_CFG='"$(abspath tests/config/$(1).h)"'
-FIXTURE := $(wildcard tests/fixture/*.h tests/*/*_oracle.h) $(HEADERS)
+FIXTURE := $(wildcard tests/fixture/*.h tests/core/*.h tests/*/*_oracle.h) $(HEADERS)
 WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/fake/cuda_calls.def)
 EARLY   := $(shell sed -n '/^\#define VF_EARLY(X)/,/[^\\]$$/s/^ *X.\([a-z]*\),.*/\1/p' port/cuda/cuda.h)# stages with early launches
 WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) $(EARLY:%=-Wl,--wrap=vf_%_early_cuda) -Wl,--wrap=cudaGetLastError
 WRAP_FAILOVER := $(addprefix -Wl$(comma)--wrap=,cudaGraphLaunch cudaStreamQuery cudaPointerGetAttributes cudaMemcpyAsync cudaStreamSynchronize)
-wraps   = $(if $(filter failover,$(1)),$(WRAP_FAILOVER))$(if $(filter alloc fault hang,$(1)),$(WRAP) $(if $(filter fault hang,$(1)),$(WRAP_STAGES)))
+wraps   = $(if $(filter $(FAILOVER),$(1)),$(WRAP_FAILOVER))$(if $(filter alloc hang $(FAULTS),$(1)),$(WRAP) $(if $(filter hang $(FAULTS),$(1)),$(WRAP_STAGES)))
 WRAP_HOST := $(STAGES:%=-Wl,--wrap=vf_%_host)
 
 # ---- oracles ------------------------------------------------------------------------------------------------------------------------
@@ -80,10 +82,10 @@ $(TEST)/report_loops: tests/result/report.c tests/result/report_oracle.h $(MAP)/
 $(MAP)/digest $(MAP)/replay: $(MAP)/libvfront.a FORCE
 	+$(MAKE) --no-print-directory BUILD=$(MAP) CFG=tests/config/map.h CUDA=0 $@
 
-$(SMALL)/hang $(SMALL)/failover: $(BUILD)/tests/core/spin.cu.o
-$(SMALL)/failover: $(BUILD)/tests/core/trap.cu.o
-$(SMALL)/carry $(SMALL)/failover $(SMALL)/maps: tests/fixture/rendered.c $(SMALL)/examples/parts.a
-$(PORTS:%=$(SMALL)/%) $(SMALL)/fault $(SMALL)/hang $(SMALL)/failover $(SMALL)/fuzz $(SMALL)/carry: $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
+$(SMALL)/hang $(SMALL)/return: $(BUILD)/tests/core/spin.cu.o
+$(SMALL)/return: $(BUILD)/tests/core/trap.cu.o
+$(SMALL)/carry $(FAILOVER:%=$(SMALL)/%) $(SMALL)/maps: tests/fixture/rendered.c $(SMALL)/examples/parts.a
+$(addprefix $(SMALL)/,$(PORTS) $(FAULTS) hang $(FAILOVER) fuzz carry): $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
 	$(CC) $(T_CFLAGS) $(call CONFIG,small) $(if $(filter 1,$(SMALL_CUDA)),-DVFRONT_CUDA -DVF_SPIN -isystem $(CUDA_INC)) $(filter %.c %.o %/parts.a,$^) \
 	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(SMALL_CUDA)),$(call wraps,$*)) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm $(LIBS)
 
@@ -99,8 +101,8 @@ $(FAKE)/%.o: %.c $(BUILD)/settings-c
 	$(CC) $(F_CFLAGS) -MMD -MP -c $< -o $@
 # Rendered pictures for fail-over with a state of the IMU.
 RENDERED := tests/fixture/rendered.c $(wildcard examples/synthetic*.c)
-$(FAKE)/failover $(FAKE)/maps: $(RENDERED:%.c=$(FAKE)/%.o)
-$(PORTS:%=$(FAKE)/%) $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(FAKE)/fuzz: $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
+$(FAILOVER:%=$(FAKE)/%) $(FAKE)/maps: $(RENDERED:%.c=$(FAKE)/%.o)
+$(addprefix $(FAKE)/,$(PORTS) $(FAULTS) hang $(FAILOVER) fuzz): $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 
 $(FAKE)/graph: $(FAKE)/tests/core/graph.o $(FAKE_OBJ)
@@ -119,7 +121,7 @@ J_SRC    := $(wildcard port/cuda/*.c) tests/fake/cudart.c
 $(JETPACK4)/%.o: %.c $(HEADERS) $(FIXTURE) tests/fake/cuda-10.2/cuda_runtime_api.h tests/fake/cuda_runtime_api.h tests/fake/cuda_calls.def $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) -O3 -Werror $(call CONFIG,small) -DVFRONT_CUDA -isystem tests/fake/cuda-10.2 -c $< -o $@
-$(JETPACK4)/fault $(JETPACK4)/points: $(JETPACK4)/%: $(JETPACK4)/tests/core/%.o $(J_SRC:%.c=$(JETPACK4)/%.o) $(filter-out $(J_SRC:%.c=$(FAKE)/%.o),$(FAKE_OBJ))
+$(addprefix $(JETPACK4)/,$(FAULTS) points): $(JETPACK4)/%: $(JETPACK4)/tests/core/%.o $(J_SRC:%.c=$(JETPACK4)/%.o) $(filter-out $(J_SRC:%.c=$(FAKE)/%.o),$(FAKE_OBJ))
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) -lcmocka -lm -lpthread
 
 # The same with a cuBLAS that only fails: with the toolkit's header, where it has one.
@@ -139,12 +141,13 @@ E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
 E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c $(addprefix tests/vfcheck/,vfcheck.c pictures.c flights.c places.c flown.c path.c tunings.c) $(wildcard examples/synthetic*.c) tests/emulate/times.c
 # Fail-over from emulated kernels, and what their steps hand on: in a folder of its own with the small config.
-E_FAILOVER := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c $(RENDERED) tests/core/failover.c
-E_CARRY := $(filter-out tests/core/failover.c,$(E_FAILOVER)) tests/core/carry.c
-$(BUILD)/emulate-small/failover $(BUILD)/emulate-small/carry: $(BUILD)/emulate-small/%: FORCE
+E_STEPS := failover airborne carry
+E_SHARED := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c $(RENDERED)
+$(E_STEPS:%=$(BUILD)/emulate-small/%): $(BUILD)/emulate-small/%: FORCE
 	+$(MAKE) --no-print-directory BUILD=$(BUILD)/emulate-small EMULATE_CFG=small $(BUILD)/emulate-small/emulate/$*-900
 	cp $(BUILD)/emulate-small/emulate/$*-900 $@
-$(BUILD)/emulate-small/carry: $(BUILD)/emulate-small/failover # one make at a time in that folder
+$(BUILD)/emulate-small/airborne: $(BUILD)/emulate-small/failover # one make at a time in that folder
+$(BUILD)/emulate-small/carry: $(BUILD)/emulate-small/airborne
 E_RENAMED = $(foreach s,$(STAGES),-Dvf_$(s)_cuda=vf_$(s)_kernels) $(foreach s,$(EARLY),-Dvf_$(s)_early_cuda=vf_$(s)_early_kernels)
 $(EMULATE)/translated: tests/emulate/translate.py $(wildcard kernels/*.cuh kernels/*/*)
 	@mkdir -p $(@D)
@@ -156,10 +159,8 @@ $(EMULATE)/$(1)/%.cu.o: $(EMULATE)/translated $(HEADERS) tests/emulate/cuda_runt
 	  $(E_RENAMED) $(SAN) -c $(EMULATE)/$$*.cu.cpp -o $$@
 $(EMULATE)/vfcheck-$(1): $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_SRC:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
 	$(CXX) $(SAN) $$^ -o $$@ -Wl,--wrap=cudaStreamEndCapture -lboost_context -lm -lpthread
-$(EMULATE)/carry-$(1): $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_CARRY:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
-	$(CXX) $(SAN) $$^ -o $$@ -lboost_context -lcmocka -lm -lpthread
-$(EMULATE)/failover-$(1): $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_FAILOVER:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
-	$(CXX) $(SAN) $$^ -o $$@ $(WRAP_FAILOVER) -lboost_context -lcmocka -lm -lpthread
+$(E_STEPS:%=$(EMULATE)/%-$(1)): $(EMULATE)/%-$(1): $(EMULATE)/tests/core/%.o $(E_KERNELS:%.cu=$(EMULATE)/$(1)/%.cu.o) $(E_SHARED:%.c=$(EMULATE)/%.o) $(EMULATE)/block.o
+	$(CXX) $(SAN) $$^ -o $$@ $$(call wraps,$$*) -lboost_context -lcmocka -lm -lpthread
 endef
 $(foreach a,$(EMULATED),$(eval $(call emulated_arch,$(a))))
 $(EMULATE)/%.o: %.c $(HEADERS) $(FIXTURE) $(BUILD)/settings-c
@@ -173,7 +174,7 @@ $(EMULATE)/block.o: tests/emulate/block.cpp tests/emulate/cuda_runtime.h tests/f
 # Emulated kernels: a sample for `make slow`, in which every stage runs, in three builds that have both sides of every branch (kernels/kernel.cuh);
 # `make emulate` is the whole.
 SAMPLED := 530 870 900
-EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(SAMPLED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 24 --frames 2 --flights 2 --steps 20') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 8 --frames 2 --flights 8' '$(BUILD)/emulate-small/failover --quick' '$(BUILD)/emulate-small/carry',\
+EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(SAMPLED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 24 --frames 2 --flights 2 --steps 20') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 8 --frames 2 --flights 8' '$(BUILD)/emulate-small/failover --quick' '$(BUILD)/emulate-small/airborne --quick' '$(BUILD)/emulate-small/carry',\
     "echo kernels: NOT RUN - libboost-context-dev is not installed; exit 77")
 CASES ?= 90
 emulate: $(EMULATED:%=$(EMULATE)/vfcheck-%) ## Kernels on this machine's processor beside the host forms, in every branch of each architecture: CASES=90
@@ -241,9 +242,9 @@ MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev
 BRIDGES := graph mavlink fast track orb lens rectify features trajectory state ego stereo propagate window start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start stereo_position misread $(OWN) $(MAPS) report_loops
-SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(FAKE)/graph $(FAKE)/fault $(FAKE)/hang $(FAKE)/failover $(JETPACK4)/fault $(JETPACK4)/points $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
+SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(addprefix $(FAKE)/,graph $(FAULTS) hang $(FAILOVER)) $(addprefix $(JETPACK4)/,$(FAULTS) points) $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
 QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing)
-GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(SMALL)/fault $(SMALL)/hang $(SMALL)/failover)
+GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(addprefix $(SMALL)/,$(FAULTS) hang $(FAILOVER)))
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
     'tests/house/abi.sh $(CC)' 'tests/state/header.sh $(CC) $(CXX) $(if $(filter 1,$(CUDA)),$(NVCC))' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)' 'tests/evidence/requirements.py'
@@ -265,7 +266,7 @@ test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(BUILD)/emulate-small/failover $(BUILD)/emulate-small/carry) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board
+slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board
 	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' '$(PYTHON) tests/map/loops.py $(MAP)/replay --quick' '$(PYTHON) tests/map/graph.py $(BUILD)/bridge_graph.so --quick' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/hil.py $(SMALL)/hil-bench $(FAKE)/hil-board --gpu' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
@@ -477,18 +478,18 @@ archs: ## Kernels of the standard config for every default architecture, of the 
 gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/gpu-proof.txt: all parts, or PARTS="..."
 	tests/gpu-proof.sh $(BUILD) '$(PARTS)' $(MAKE)
 
-# Tests in C with counters of branches in src/ and port/. Of the tests of ports those that add nothing beside the others are left out; hang and failover run alone,
+# Tests in C with counters of branches in src/ and port/. Of the tests of ports those that add nothing beside the others are left out; hang and those of fail-over run alone,
 # and once more if they fail, since they measure times, which other work on the machine may spoil. Functions are counted before the compiler puts them into one another.
 COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock points partners ownership carry idle missing) \
-    $(addprefix $(FAKE)/,init api info invariance prior fields alloc fault cublas)
+    $(addprefix $(FAKE)/,init api info invariance prior fields alloc $(FAULTS) cublas)
 COVERAGE = +$(MAKE) -s CUDA=0 BUILD=$(BUILD)/coverage CFLAGS=-O2 FAKE_O=-O2 SAN='--coverage -fno-early-inlining -g -DVF_NO_CLONES'
 coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and why none takes the others; 11 minutes
 	$(COVERAGE) coverage-run
 	tests/evidence/coverage.py $(BUILD)/coverage
-coverage-run: $(COVERED) $(FAKE)/hang $(FAKE)/failover $(SMALL)/fuzz $(FAKE)/fuzz $(BUILD)/digest
+coverage-run: $(COVERED) $(addprefix $(FAKE)/,hang $(FAILOVER)) $(SMALL)/fuzz $(FAKE)/fuzz $(BUILD)/digest
 	@find $(BUILD) -name '*.gcda' -delete
 	@tests/run.sh --log $(BUILD)/log $(COVERED:%='%') '$(SMALL)/fuzz --runs 200' '$(FAKE)/fuzz --runs 200' '$(BUILD)/digest tests/golden.txt'; code=$$?; \
-	  for t in hang failover; do tests/run.sh --log $(BUILD)/log-$$t "$(FAKE)/$$t" || tests/run.sh --log $(BUILD)/log-$$t "$(FAKE)/$$t" || code=1; done; exit $$code
+	  for t in hang $(FAILOVER); do tests/run.sh --log $(BUILD)/log-$$t "$(FAKE)/$$t" || tests/run.sh --log $(BUILD)/log-$$t "$(FAKE)/$$t" || code=1; done; exit $$code
 
 evidence: ## What a safety engineer asks for, in one file: tests/evidence.txt; 14 minutes
 	$(COVERAGE) coverage-run || echo 'evidence: not all passed'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels that fail, for tests/core/failover.c: what a bug in any kernel of the process can do to the CUDA context. */
+/* Kernels that fail, for tests/core/return.c: what a bug in any kernel of the process can do to the CUDA context. */
 #include <cuda_runtime.h>
 
 #include <assert.h>

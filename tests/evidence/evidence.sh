@@ -61,7 +61,7 @@ tests/run.sh --log "$build/evidence/log" 'make stack' 'make size' 'make symbols'
     for program in "$cc" gcov nvcc cppcheck python3; do version "$program"; done
     uname -sm
     part requirements "requirements, their tests, and how these went" python3 tests/evidence/requirements.py "$coverage" \
-        "$coverage/log" "$coverage/log-hang" "$coverage/log-failover" "$build/evidence/log"
+        "$coverage/log" "$coverage/log-hang" "$coverage/log-failover" "$coverage/log-airborne" "$coverage/log-return" "$build/evidence/log"
     part coverage "branches of src/ and port/ that these tests take" python3 tests/evidence/coverage.py "$coverage"
     part findings "static analysis" python3 tests/evidence/findings.py "$cc"
     part times "times on a GPU" gpu_times
