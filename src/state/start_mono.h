@@ -45,6 +45,13 @@
 #define VF_MONO_STEPS 12
 #define VF_MONO_FAR 2500.0
 
+/** Parts of a solution in a frame at most, each with one system of all errors; parts that its beginning counts for: the
+ *  guess, which costs as much, and the first system. */
+#ifndef VF_MONO_PARTS
+#define VF_MONO_PARTS 3
+#endif
+#define VF_MONO_BEGINS 2
+
 /** Largest deviation of the size of the path, relative; all deviations, as multiples of those by noise. */
 #define VF_MONO_SCALE 0.03
 #define VF_MONO_WIDER 3.0
@@ -62,6 +69,9 @@
 #define VF_MONO_CAMERA 4
 #define VF_MONO_EACH 9
 #define VF_MONO_COLUMNS (VF_MONO_CAMERA + VF_MONO_EACH * VF_MONO_FRAMES + 6)
+
+/** Unknowns of the guess: velocity 3, gravity 2. */
+#define VF_MONO_UNKNOWN 5
 
 /** Track as a point. Frames are counted from the oldest kept one. */
 struct vf_mono_point {
@@ -85,13 +95,32 @@ struct vf_mono_track {
 };
 
 /** Frame kept; what is of the time since the one before. */
+struct vf_mono_kept {
+    uint64_t t_ns;
+    struct vf_preintegral motion; /* without biases */
+    struct vf_mono_turns turns;
+    double rate[3]; /* as read, IMU axes */
+    uint32_t tracks;
+    struct vf_mono_track track[VF_WINDOW_SIGHTS];
+};
+
+/** Frame of a solution. */
 struct vf_mono_frame {
     struct vf_window_slot slot; /* time, values, preintegral */
     struct vf_mono_turns turns;
-    double rate[3];             /* as read, IMU axes */
+    double rate[3];
     double q[4], v[3], p[3], T; /* motion since the oldest frame, by readings less the bias of the gyro */
-    uint32_t tracks;
-    struct vf_mono_track track[VF_WINDOW_SIGHTS];
+};
+
+/** Camera 0 of a frame as the guess has it: axes; place, and its derivatives by the unknowns. */
+struct vf_mono_view {
+    double C[9], c[3], A[3 * VF_MONO_UNKNOWN];
+};
+
+/** Camera 0 of a frame, at its time with the time offset found. */
+struct vf_mono_pose {
+    double R[9], C[9], c[3], arm[3]; /* axes of the IMU, and of the camera; its place, and that from the IMU */
+    double turn[3];                  /* rate, in axes of the world */
 };
 
 struct vf_mono {
@@ -100,25 +129,36 @@ struct vf_mono {
     uint64_t t_ns;   /* of the last frame; 0: none */
     double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean */
     double rate[3];  /* of the last frame */
-    uint32_t frames, points;
-    struct vf_mono_frame frame[VF_MONO_FRAMES];
+    uint32_t kept_count, fresh; /* 1: a frame has been kept since a solution was last begun */
+    struct vf_mono_kept kept[VF_MONO_FRAMES];
     struct vf_preintegral since; /* the newest kept frame; dt_s 0: nothing */
     struct vf_mono_turns turns;  /* since then */
-    struct vf_mono_point point[VF_MONO_POINTS];
     enum vf_start_state state;
-    vfront_nav_t nav;                          /* at the newest frame, if MOVING */
-    double offset_s, mount[3], kept_camera[4]; /* of the camera, found; mounting as a rotation vector */
-    double R_imu_cam[9];                       /* with it */
+    vfront_nav_t nav; /* at the last frame, if MOVING */
+
+    /* The solution under way, or the last one: of the frames that were kept when it began. */
+    uint32_t under_way;         /* 1: it is not told yet */
+    uint32_t newest;            /* place of its newest frame among those kept now */
+    uint32_t parts;             /* done in the last frame */
+    uint32_t steps, refused;    /* steps done; 1: the last one is undone, and s->H is not yet that of the values */
+    uint32_t frames, points;
+    struct vf_mono_frame frame[VF_MONO_FRAMES];
+    struct vf_mono_point point[VF_MONO_POINTS];
+    double offset_s, mount[3], was_camera[4]; /* of the camera, found; mounting as a rotation vector */
+    double R_imu_cam[9];                      /* with it */
+    double damping;
     double outlier;                            /* squared residual from which on a sight counts less, now */
     double cost, freedom;                      /* sum of squared residuals; its mean, by noise */
     double moved;                              /* square of the last step over its covariance */
     double scale;                              /* deviation of the path's size, relative */
     double tilt_rad, velocity_mps;             /* largest deviations, the latter in body axes */
-    double guess[5];
+    double guess[VF_MONO_UNKNOWN];
+    struct vf_mono_view view[VF_MONO_FRAMES];
+    struct vf_mono_pose pose[VF_MONO_FRAMES];
     struct vf_inertial factor;
     double H[VF_MONO_COLUMNS * VF_MONO_COLUMNS], g[VF_MONO_COLUMNS], x[VF_MONO_COLUMNS];
-    struct vf_window_value kept[VF_MONO_FRAMES];
-    double kept_place[VF_MONO_POINTS][4];
+    struct vf_window_value was[VF_MONO_FRAMES]; /* before the last step, as was_camera and was_place */
+    double was_place[VF_MONO_POINTS][4];
 };
 
 void vf_mono_begin(struct vf_mono *s, const struct vf_window_rig *rig, const vfront_imu_noise_t *noise);

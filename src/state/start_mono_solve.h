@@ -32,13 +32,8 @@ VF_FN void vf_mono_across(const double b[3], double one[3], double two[3])
     vf_cross_double(b, one, two);
 }
 
-/** Camera 0 of a frame, at its time with the time offset found. */
-struct vf_mono_camera_pose {
-    double R[9], C[9], c[3], arm[3]; /* axes of the IMU, and of the camera; its place, and that from the IMU */
-    double turn[3];                  /* rate, in axes of the world */
-};
-
-VF_FN void vf_mono_pose(const struct vf_mono *s, uint32_t i, struct vf_mono_camera_pose *pose)
+/** Camera 0 of a frame at its values. */
+VF_FN void vf_mono_pose(const struct vf_mono *s, uint32_t i, struct vf_mono_pose *pose)
 {
     const struct vf_window_value *x = &s->frame[i].slot.value;
     double rate[3], turned[3], turn[4], q[4];
@@ -55,27 +50,31 @@ VF_FN void vf_mono_pose(const struct vf_mono *s, uint32_t i, struct vf_mono_came
     for (int k = 0; k < 3; k++) pose->c[k] = x->p[k] + x->v[k] * s->offset_s + pose->arm[k];
 }
 
-/** Rows of a sight. */
+/** Cameras of all frames, at the values. */
+VF_FN void vf_mono_poses(struct vf_mono *s)
+{
+    for (uint32_t i = 0; i < s->frames; i++) vf_mono_pose(s, i, &s->pose[i]);
+}
+
+/** Rows of a sight, with the poses at hand. */
 VF_FN void vf_mono_sight(const struct vf_mono *s, const struct vf_mono_point *l, uint32_t i, struct vf_mono_rows *rows)
 {
-    struct vf_mono_camera_pose now, host;
+    const struct vf_mono_pose *now = &s->pose[i], *host = &s->pose[l->host];
     double D[3], Y[3], turned[3], one[3], two[3], axis[2][3], along[3][3];
-    const double *c = now.c, *h = host.c;
+    const double *c = now->c, *h = host->c;
     const double seen[3] = {(double)l->bearing[i][0], (double)l->bearing[i][1], (double)l->bearing[i][2]};
     const int own = (int32_t)i == l->host;
     memset(rows, 0, sizeof *rows);
-    vf_mono_pose(s, i, &now);
-    vf_mono_pose(s, (uint32_t)l->host, &host);
-    vf_transform_double(host.C, l->b, turned);
+    vf_transform_double(host->C, l->b, turned);
     for (int k = 0; k < 3; k++) D[k] = turned[k] + l->inverse * (h[k] - c[k]);
-    vf_transform_back(now.C, D, Y);
+    vf_transform_back(now->C, D, Y);
     const double depth = Y[0] * seen[0] + Y[1] * seen[1] + Y[2] * seen[2];
     rows->cost = 2.0 * s->outlier;
     if (!(depth > 0.1)) return;
     vf_mono_across(seen, axis[0], axis[1]);
     vf_mono_across(l->b, one, two);
-    vf_transform_double(host.C, one, along[0]);
-    vf_transform_double(host.C, two, along[1]);
+    vf_transform_double(host->C, one, along[0]);
+    vf_transform_double(host->C, two, along[1]);
     for (int k = 0; k < 3; k++) along[2][k] = h[k] - c[k];
     for (int m = 0; m < 2; m++) rows->r[m] = (axis[m][0] * Y[0] + axis[m][1] * Y[1] + axis[m][2] * Y[2]) / depth;
     const double weight = 1.0 / (double)l->sigma[i],
@@ -86,22 +85,22 @@ VF_FN void vf_mono_sight(const struct vf_mono *s, const struct vf_mono_point *l,
     for (int m = 0; m < 2; m++) {
         double g[3], G[3], by_host[3], by_frame[3], a[3], b[3];
         for (int k = 0; k < 3; k++) g[k] = (axis[m][k] - rows->r[m] * seen[k]) / depth * root;
-        vf_transform_double(now.C, g, G);
+        vf_transform_double(now->C, g, G);
         vf_cross_double(turned, G, by_host); /* G . (w x u) = w . (u x G) */
-        vf_cross_double(host.arm, G, a);
+        vf_cross_double(host->arm, G, a);
         vf_cross_double(D, G, by_frame);
-        vf_cross_double(now.arm, G, b);
+        vf_cross_double(now->arm, G, b);
         for (int k = 0; k < 3 && !own; k++) {
             rows->frame[m][k] = -l->inverse * G[k];
             rows->host[m][k] = l->inverse * G[k];
             rows->frame[m][3 + k] = -by_frame[k] - l->inverse * b[k];
             rows->host[m][3 + k] = by_host[k] + l->inverse * a[k];
             rows->camera[m][0] += rows->frame[m][k] * s->frame[i].slot.value.v[k] +
-                                  rows->frame[m][3 + k] * now.turn[k] +
+                                  rows->frame[m][3 + k] * now->turn[k] +
                                   rows->host[m][k] * s->frame[l->host].slot.value.v[k] +
-                                  rows->host[m][3 + k] * host.turn[k];
+                                  rows->host[m][3 + k] * host->turn[k];
             for (int j = 0; j < 3; j++)
-                rows->camera[m][1 + j] += host.R[3 * k + j] * by_host[k] - now.R[3 * k + j] * by_frame[k];
+                rows->camera[m][1 + j] += host->R[3 * k + j] * by_host[k] - now->R[3 * k + j] * by_frame[k];
         }
         for (int k = 0; k < 3; k++) rows->point[m][k] = G[0] * along[k][0] + G[1] * along[k][1] + G[2] * along[k][2];
         rows->r[m] *= root;
@@ -244,6 +243,7 @@ VF_FN double vf_mono_system(struct vf_mono *s)
     double cost;
     memset(s->H, 0, sizeof s->H);
     memset(s->g, 0, sizeof s->g);
+    vf_mono_poses(s);
     cost = vf_mono_priors(s);
     for (uint32_t i = 1; i < s->frames; i++) cost += vf_mono_readings(s, i);
     for (uint32_t i = 0; i < s->points; i++) {
@@ -266,13 +266,14 @@ VF_FN void vf_mono_mount(struct vf_mono *s)
 VF_FN void vf_mono_move(struct vf_mono *s)
 {
     const int bias = VF_MONO_CAMERA + VF_MONO_EACH * (int)s->frames;
+    vf_mono_poses(s);
     for (uint32_t n = 0; n < s->points; n++) {
         struct vf_mono_point *l = &s->point[n];
         struct vf_mono_place place;
         double d[3], one[3], two[3], square = 0.0;
         vf_mono_point_of(s, l, &place, 0);
-        memcpy(s->kept_place[n], l->b, sizeof l->b);
-        s->kept_place[n][3] = l->inverse;
+        memcpy(s->was_place[n], l->b, sizeof l->b);
+        s->was_place[n][3] = l->inverse;
         for (int a = 0; a < 3; a++) {
             d[a] = -place.g[a];
             for (int i = 0; i < VF_MONO_CAMERA + 6 * (int)s->frames; i++)
@@ -290,13 +291,13 @@ VF_FN void vf_mono_move(struct vf_mono *s)
     }
     for (uint32_t i = 0; i < s->frames; i++) {
         double e[VF_NAV_ERRORS];
-        s->kept[i] = s->frame[i].slot.value;
+        s->was[i] = s->frame[i].slot.value;
         memcpy(e, &s->x[VF_MONO_CAMERA + VF_MONO_EACH * i], VF_MONO_EACH * sizeof *e);
         memcpy(e + VF_MONO_EACH, &s->x[bias], 6 * sizeof *e);
         vf_start_move(&s->frame[i].slot.value, e);
     }
-    s->kept_camera[0] = s->offset_s;
-    memcpy(s->kept_camera + 1, s->mount, sizeof s->mount);
+    s->was_camera[0] = s->offset_s;
+    memcpy(s->was_camera + 1, s->mount, sizeof s->mount);
     s->offset_s += s->x[0];
     for (int k = 0; k < 3; k++) s->mount[k] += s->x[1 + k];
     vf_mono_mount(s);
@@ -305,50 +306,71 @@ VF_FN void vf_mono_move(struct vf_mono *s)
 /** The move undone. */
 VF_FN void vf_mono_undo(struct vf_mono *s)
 {
-    for (uint32_t i = 0; i < s->frames; i++) s->frame[i].slot.value = s->kept[i];
-    s->offset_s = s->kept_camera[0];
-    memcpy(s->mount, s->kept_camera + 1, sizeof s->mount);
+    for (uint32_t i = 0; i < s->frames; i++) s->frame[i].slot.value = s->was[i];
+    s->offset_s = s->was_camera[0];
+    memcpy(s->mount, s->was_camera + 1, sizeof s->mount);
     vf_mono_mount(s);
     for (uint32_t n = 0; n < s->points; n++) {
-        memcpy(s->point[n].b, s->kept_place[n], sizeof s->point[n].b);
-        s->point[n].inverse = s->kept_place[n][3];
+        memcpy(s->point[n].b, s->was_place[n], sizeof s->point[n].b);
+        s->point[n].inverse = s->was_place[n][3];
     }
 }
 
-/** All steps; s->H is the factor of the system then, s->cost its cost. Returns the square of the last step over its
- *  covariance. */
-VF_FN double vf_mono_solve(struct vf_mono *s)
+/** System at the guess, before the first step. */
+VF_FN void vf_mono_first(struct vf_mono *s)
 {
-    const int n = VF_MONO_CAMERA + VF_MONO_EACH * (int)s->frames + 6;
-    double damping = 1e-8, moved = 0.0;
+    s->steps = s->refused = 0;
+    s->damping = 1e-8;
+    s->moved = 0.0;
     s->outlier = VF_MONO_FAR;
     s->offset_s = s->mount[0] = s->mount[1] = s->mount[2] = 0.0;
     vf_mono_mount(s);
     s->cost = vf_mono_system(s);
-    for (int step = 0; step < VF_MONO_STEPS; step++) {
-        vf_solve_factor(s->H, s->H, n, VF_MONO_COLUMNS, damping);
-        for (int k = 0; k < n; k++) s->x[k] = -s->g[k];
-        vf_solve_forward(s->H, s->x, n, VF_MONO_COLUMNS);
-        moved = 0.0;
-        for (int k = 0; k < n; k++) moved += s->x[k] * s->x[k];
-        vf_solve_back(s->H, s->x, n, VF_MONO_COLUMNS);
-        vf_mono_move(s);
-        const int nears = s->outlier > VF_MONO_OUTLIER;
-        s->outlier = s->outlier > 4.0 * VF_MONO_OUTLIER ? 0.25 * s->outlier : VF_MONO_OUTLIER;
-        const double cost = vf_mono_system(s);
-        if (nears) {
-            s->cost = cost;
-        } else if (cost < s->cost * (1.0 + 1e-9)) {
-            s->cost = cost;
-            damping *= 0.1;
-        } else {
-            vf_mono_undo(s);
-            vf_mono_system(s);
-            damping *= 100.0;
-        }
+}
+
+/** Values moved by the solution of the system; s->moved: square of the move over its covariance. */
+VF_FN void vf_mono_leap(struct vf_mono *s)
+{
+    const int n = VF_MONO_CAMERA + VF_MONO_EACH * (int)s->frames + 6;
+    vf_solve_factor(s->H, s->H, n, VF_MONO_COLUMNS, s->damping);
+    for (int k = 0; k < n; k++) s->x[k] = -s->g[k];
+    vf_solve_forward(s->H, s->x, n, VF_MONO_COLUMNS);
+    s->moved = 0.0;
+    for (int k = 0; k < n; k++) s->moved += s->x[k] * s->x[k];
+    vf_solve_back(s->H, s->x, n, VF_MONO_COLUMNS);
+    vf_mono_move(s);
+}
+
+/** Part of the solution, with one system: a step and the system there, or, where that step was refused, the system at
+ *  the values before it. */
+VF_FN void vf_mono_part(struct vf_mono *s)
+{
+    if (s->refused) {
+        vf_mono_system(s);
+        s->damping *= 100.0;
+        s->refused = 0;
+        s->steps++;
+        return;
     }
+    const int nears = s->outlier > VF_MONO_OUTLIER;
+    vf_mono_leap(s);
+    s->outlier = s->outlier > 4.0 * VF_MONO_OUTLIER ? 0.25 * s->outlier : VF_MONO_OUTLIER;
+    const double cost = vf_mono_system(s);
+    if (!nears && !(cost < s->cost * (1.0 + 1e-9))) {
+        vf_mono_undo(s);
+        s->refused = 1;
+        return;
+    }
+    if (!nears) s->damping *= 0.1;
+    s->cost = cost;
+    s->steps++;
+}
+
+/** s->H becomes the factor of the system at the values, behind the last step. */
+VF_FN void vf_mono_last(struct vf_mono *s)
+{
+    const int n = VF_MONO_CAMERA + VF_MONO_EACH * (int)s->frames + 6;
     vf_solve_factor(s->H, s->H, n, VF_MONO_COLUMNS, 0.0);
-    return moved;
 }
 
 /** Covariance of the newest frame's errors, row-major, by the factor: inverse of its last rows. */

@@ -203,7 +203,7 @@ static void forgets(void **state)
     assert_true(first < sim.frames);
     const struct vf_start_frame none = {frame.stamp_ns + 1000000, NULL, 0, NULL, NULL};
     assert_int_equal(vf_mono_step(&mono, &none, NULL, 0), VF_START_NO_IMU);
-    assert_true(mono.nav.t_ns == 0 && mono.frames == 1);
+    assert_true(mono.nav.t_ns == 0 && mono.kept_count == 1);
     for (again = first + 1; again < sim.frames && give(again) != VF_START_MOVING;) again++;
     assert_true(again < sim.frames && (again - first) / sim.rig.hz >= 1.0);
 }
