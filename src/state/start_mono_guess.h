@@ -170,7 +170,7 @@ VF_FN void vf_mono_rays(const struct vf_mono *s, const struct vf_mono_point *l, 
                         double *r, double place[3])
 {
     enum { U = VF_MONO_UNKNOWN };
-    double M[9], L[9], PA[3 * (U + 1)], d[3], sum[3 * (U + 1)];
+    double M[9], L[9], W[9], PA[3 * (U + 1)], d[3], sum[3 * (U + 1)];
     memset(M, 0, sizeof M);
     memset(sum, 0, sizeof sum);
     for (uint32_t i = 0; i < s->frames; i++) {
@@ -178,16 +178,17 @@ VF_FN void vf_mono_rays(const struct vf_mono *s, const struct vf_mono_point *l, 
         const double weight = 1.0 / ((double)l->sigma[i] * (double)l->sigma[i] * range * range);
         const double *c = s->view[i].c, *A = s->view[i].A;
         vf_mono_ray(s, l, i, d);
-        for (int a = 0; a < 3; a++) {
-            for (int b = 0; b < 3; b++) M[3 * a + b] += weight * ((a == b ? 1.0 : 0.0) - d[a] * d[b]);
-            for (int m = 0; m <= U; m++) {
-                PA[(U + 1) * a + m] = 0.0;
-                for (int b = 0; b < 3; b++)
-                    PA[(U + 1) * a + m] += weight * ((a == b ? 1.0 : 0.0) - d[a] * d[b]) *
-                                           (m < U ? A[U * b + m] : c[b]);
-                sum[(U + 1) * a + m] += PA[(U + 1) * a + m];
-            }
+        for (int k = 0; k < 9; k++) {
+            W[k] = weight * ((k % 4 ? 0.0 : 1.0) - d[k / 3] * d[k % 3]);
+            M[k] += W[k];
         }
+        for (int a = 0; a < 3; a++)
+            for (int m = 0; m <= U; m++) {
+                double all = 0.0;
+                for (int b = 0; b < 3; b++) all += W[3 * a + b] * (m < U ? A[U * b + m] : c[b]);
+                PA[(U + 1) * a + m] = all;
+                sum[(U + 1) * a + m] += all;
+            }
         for (int m = 0; m < U; m++)
             for (int b = 0; b < 3; b++) {
                 for (int n = 0; n < U; n++) H[U * m + n] += A[U * b + m] * PA[(U + 1) * b + n];

@@ -107,13 +107,14 @@ VF_FN void vf_mono_sight(const struct vf_mono *s, const struct vf_mono_point *l,
     }
 }
 
-/** Lower triangle of the system and its slope: rows of a residual added. column: of each of n derivatives. */
+/** Lower triangle of the system and its slope: rows of a residual added. column: of each of n derivatives, in rising
+ *  order. */
 VF_FN void vf_mono_add(struct vf_mono *s, const int *column, const double *J, int n, double r)
 {
     for (int a = 0; a < n; a++) {
+        double *row = &s->H[column[a] * VF_MONO_COLUMNS];
         s->g[column[a]] += J[a] * r;
-        for (int b = 0; b < n; b++)
-            if (column[b] <= column[a]) s->H[column[a] * VF_MONO_COLUMNS + column[b]] += J[a] * J[b];
+        for (int b = 0; b <= a; b++) row[column[b]] += J[a] * J[b];
     }
 }
 
@@ -133,9 +134,11 @@ struct vf_mono_place {
 /** Equations of a point; its sights are added to the system, if `adds`. Returns the cost. */
 VF_FN double vf_mono_point_of(struct vf_mono *s, const struct vf_mono_point *l, struct vf_mono_place *place, int adds)
 {
+    enum { C = VF_MONO_CAMERA, N = VF_MONO_CAMERA + 12 };
     struct vf_mono_rows rows;
     const double over = 1.0 / VF_MONO_RANGE_SIGMA, off = (l->inverse - VF_MONO_RANGE_MEAN) * over;
     double A[9], cost = off * off;
+    int seeing[N], column[N];
     memset(place, 0, sizeof *place);
     memset(A, 0, sizeof A);
     A[8] = over * over;
@@ -144,22 +147,22 @@ VF_FN double vf_mono_point_of(struct vf_mono *s, const struct vf_mono_point *l, 
         if (!(l->seen >> i & 1)) continue;
         vf_mono_sight(s, l, i, &rows);
         cost += rows.cost;
+        for (int k = 0; k < N; k++) { /* camera, host, frame, which is later */
+            seeing[k] = k < C ? k : k < C + 6 ? 6 * l->host + k : 6 * (int)i + k - 6;
+            column[k] = vf_mono_column(seeing[k]);
+        }
         for (int m = 0; m < 2; m++) {
-            enum { N = VF_MONO_CAMERA + 12 };
-            int seeing[N], column[N];
             double J[N];
-            for (int k = 0; k < N; k++) {
-                const int pose = k - VF_MONO_CAMERA;
-                seeing[k] = pose < 0 ? k : VF_MONO_CAMERA + 6 * (pose < 6 ? (int)i : l->host) + pose % 6;
-                column[k] = vf_mono_column(seeing[k]);
-                J[k] = pose < 0 ? rows.camera[m][k] : pose < 6 ? rows.frame[m][pose] : rows.host[m][pose - 6];
-            }
+            memcpy(J, rows.camera[m], sizeof rows.camera[m]);
+            memcpy(J + C, rows.host[m], sizeof rows.host[m]);
+            memcpy(J + C + 6, rows.frame[m], sizeof rows.frame[m]);
             if (adds && (int32_t)i != l->host) vf_mono_add(s, column, J, N, rows.r[m]);
             for (int a = 0; a < 3; a++) {
                 place->g[a] += rows.point[m][a] * rows.r[m];
                 for (int b = 0; b < 3; b++) A[3 * a + b] += rows.point[m][a] * rows.point[m][b];
-                for (int k = 0; k < N; k++) place->by[seeing[k]][a] += J[k] * rows.point[m][a];
             }
+            for (int k = 0; k < N; k++)
+                for (int a = 0; a < 3; a++) place->by[seeing[k]][a] += J[k] * rows.point[m][a];
         }
     }
     vf_solve_factor(A, place->L, 3, 3, 1e-9);
@@ -169,18 +172,22 @@ VF_FN double vf_mono_point_of(struct vf_mono *s, const struct vf_mono_point *l, 
 /** A point projected out of the system. */
 VF_FN void vf_mono_project(struct vf_mono *s, struct vf_mono_place *place, uint32_t seen)
 {
-    const int all = VF_MONO_CAMERA + 6 * (int)s->frames;
-    for (int i = 0; i < all; i++) vf_solve_forward(place->L, place->by[i], 3, 3);
-    vf_solve_forward(place->L, place->g, 3, 3);
-    for (int i = 0; i < all; i++) {
-        const double *a = place->by[i];
+    int column[VF_MONO_SEEING], count = 0;
+    for (int i = 0; i < VF_MONO_CAMERA + 6 * (int)s->frames; i++) { /* those that see it, one behind the other */
         if (i >= VF_MONO_CAMERA && !(seen >> (i - VF_MONO_CAMERA) / 6 & 1)) continue;
-        double *row = &s->H[vf_mono_column(i) * VF_MONO_COLUMNS];
-        s->g[vf_mono_column(i)] -= a[0] * place->g[0] + a[1] * place->g[1] + a[2] * place->g[2];
+        vf_solve_forward(place->L, place->by[i], 3, 3);
+        column[count] = vf_mono_column(i);
+        if (count < i) memcpy(place->by[count], place->by[i], sizeof place->by[i]);
+        count++;
+    }
+    vf_solve_forward(place->L, place->g, 3, 3);
+    for (int i = 0; i < count; i++) {
+        const double *a = place->by[i];
+        double *row = &s->H[column[i] * VF_MONO_COLUMNS];
+        s->g[column[i]] -= a[0] * place->g[0] + a[1] * place->g[1] + a[2] * place->g[2];
         for (int j = 0; j <= i; j++) {
             const double *b = place->by[j];
-            if (j >= VF_MONO_CAMERA && !(seen >> (j - VF_MONO_CAMERA) / 6 & 1)) continue;
-            row[vf_mono_column(j)] -= a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+            row[column[j]] -= a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
         }
     }
 }
