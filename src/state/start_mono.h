@@ -45,11 +45,13 @@
 #define VF_MONO_STEPS 12
 #define VF_MONO_FAR 2500.0
 
+/** Damping of the first step; squared move over its covariance below which a step with no more than that is the last. */
+#define VF_MONO_DAMPING 1e-8
+#define VF_MONO_STILL 1e-3
+
 /** Parts of a solution in a frame at most, each with one system of all errors; parts that its beginning counts for: the
  *  guess, which costs as much, and the first system. */
-#ifndef VF_MONO_PARTS
 #define VF_MONO_PARTS 3
-#endif
 #define VF_MONO_BEGINS 2
 
 /** Largest deviation of the size of the path, relative; all deviations, as multiples of those by noise. */

@@ -327,7 +327,7 @@ VF_FN void vf_mono_undo(struct vf_mono *s)
 VF_FN void vf_mono_first(struct vf_mono *s)
 {
     s->steps = s->refused = 0;
-    s->damping = 1e-8;
+    s->damping = VF_MONO_DAMPING;
     s->moved = 0.0;
     s->outlier = VF_MONO_FAR;
     s->offset_s = s->mount[0] = s->mount[1] = s->mount[2] = 0.0;
@@ -368,9 +368,11 @@ VF_FN void vf_mono_part(struct vf_mono *s)
         s->refused = 1;
         return;
     }
-    if (!nears) s->damping *= 0.1;
     s->cost = cost;
     s->steps++;
+    if (nears) return;
+    if (s->moved < VF_MONO_STILL && s->damping <= VF_MONO_DAMPING) s->steps = VF_MONO_STEPS;
+    s->damping *= 0.1;
 }
 
 /** s->H becomes the factor of the system at the values, behind the last step. */
