@@ -7,6 +7,8 @@
 #include "start_state.h"
 #include "window_motion.h"
 
+_Static_assert(VF_MONO_SLICES < VF_MONO_FRAMES, "start_mono: the newest frame of a solution leaves before it is told");
+
 void vf_mono_begin(struct vf_mono *s, const struct vf_window_rig *rig, const vfront_imu_noise_t *noise)
 {
     memset(s, 0, sizeof *s);
@@ -134,9 +136,9 @@ static int begin_solution(struct vf_mono *s)
         to->turns = from->turns;
         memcpy(to->rate, from->rate, sizeof to->rate);
     }
+    s->work++;
     vf_mono_guess(s);
     vf_mono_first(s);
-    s->parts = VF_MONO_BEGINS;
     return 1;
 }
 
@@ -215,7 +217,6 @@ static double freedom_of(const struct vf_mono *s)
 /** Solution, told and judged. */
 static enum vf_start_state judge(struct vf_mono *s)
 {
-    s->under_way = 0;
     s->freedom = freedom_of(s);
     const int good = tell(s);
     const double *v = s->nav.velocity_mps, fast = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
@@ -226,12 +227,15 @@ static enum vf_start_state judge(struct vf_mono *s)
     return VF_START_MOVING;
 }
 
-/** A solution begins or goes on by what a frame may cost, and is judged behind its last step. */
-static enum vf_start_state go_on(struct vf_mono *s)
+/** A solution begins or goes on by the work of a frame, and is judged behind its last step. */
+static enum vf_start_state seek(struct vf_mono *s)
 {
+    int last = 0;
     if (!s->under_way && !begin_solution(s)) return VF_START_FEW;
-    for (; s->steps < VF_MONO_STEPS && s->parts < VF_MONO_PARTS; s->parts++) vf_mono_part(s);
-    return s->steps < VF_MONO_STEPS ? VF_START_FEW : judge(s);
+    while (!last && s->work < VF_MONO_WORK) last = vf_mono_go_on(s);
+    if (!last) return VF_START_FEW;
+    s->under_way = 0;
+    return judge(s);
 }
 
 enum vf_start_state vf_mono_step(struct vf_mono *s, const struct vf_start_frame *frame, const struct vf_sight *sight,
@@ -241,7 +245,7 @@ enum vf_start_state vf_mono_step(struct vf_mono *s, const struct vf_start_frame 
                                                frame->t_ns - s->t_ns <= VF_START_APART_NS;
     memset(&s->nav, 0, sizeof s->nav);
     s->scale = s->tilt_rad = s->velocity_mps = 0.0;
-    s->parts = 0;
+    s->work = 0;
     if (follows) add_motion(s, frame);
     s->t_ns = frame->t_ns;
     if (!follows) {
@@ -254,7 +258,7 @@ enum vf_start_state vf_mono_step(struct vf_mono *s, const struct vf_start_frame 
     }
     if (sights && frame->t_ns - s->kept[s->kept_count - 1].t_ns >= VF_MONO_APART_NS)
         keep(s, frame->t_ns, sight, sights);
-    s->state = go_on(s);
+    s->state = seek(s);
     if (s->state != VF_START_MOVING) memset(&s->nav, 0, sizeof s->nav);
     return s->state;
 }

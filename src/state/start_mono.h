@@ -49,10 +49,10 @@
 #define VF_MONO_DAMPING 1e-8
 #define VF_MONO_STILL 1e-3
 
-/** Parts of a solution in a frame at most, each with one system of all errors; parts that its beginning counts for: the
- *  guess, which costs as much, and the first system. */
-#define VF_MONO_PARTS 3
-#define VF_MONO_BEGINS 2
+/** Work of a frame at most: systems of all errors, of which a step makes one, two if it is refused, and the guess counts
+ *  as one. Most frames that a solution takes: by then its newest frame is kept still, from which the state is carried. */
+#define VF_MONO_WORK 3
+#define VF_MONO_SLICES ((2 + 2 * VF_MONO_STEPS + VF_MONO_WORK - 1) / VF_MONO_WORK)
 
 /** Largest deviation of the size of the path, relative; all deviations, as multiples of those by noise. */
 #define VF_MONO_SCALE 0.03
@@ -141,7 +141,7 @@ struct vf_mono {
     /* The solution under way, or the last one: of the frames that were kept when it began. */
     uint32_t under_way;         /* 1: it is not told yet */
     uint32_t newest;            /* place of its newest frame among those kept now */
-    uint32_t parts;             /* done in the last frame */
+    uint32_t work;              /* of the last frame, at most VF_MONO_WORK */
     uint32_t steps, refused;    /* steps done; 1: the last one is undone, and s->H is not yet that of the values */
     uint32_t frames, points;
     struct vf_mono_frame frame[VF_MONO_FRAMES];

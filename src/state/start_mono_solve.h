@@ -248,6 +248,7 @@ VF_FN double vf_mono_system(struct vf_mono *s)
 {
     struct vf_mono_place place;
     double cost;
+    s->work++;
     memset(s->H, 0, sizeof s->H);
     memset(s->g, 0, sizeof s->g);
     vf_mono_poses(s);
@@ -348,31 +349,29 @@ VF_FN void vf_mono_leap(struct vf_mono *s)
     vf_mono_move(s);
 }
 
-/** Part of the solution, with one system: a step and the system there, or, where that step was refused, the system at
- *  the values before it. */
-VF_FN void vf_mono_part(struct vf_mono *s)
+/** Step from the system at the values to that where it leads; or, where the step before was refused, the system at the
+ *  values from before it: one system either way. Returns 1 behind the last step. */
+VF_FN int vf_mono_go_on(struct vf_mono *s)
 {
+    const int nears = s->outlier > VF_MONO_OUTLIER;
     if (s->refused) {
+        s->refused = 0;
         vf_mono_system(s);
         s->damping *= 100.0;
-        s->refused = 0;
-        s->steps++;
-        return;
+        return ++s->steps == VF_MONO_STEPS;
     }
-    const int nears = s->outlier > VF_MONO_OUTLIER;
     vf_mono_leap(s);
     s->outlier = s->outlier > 4.0 * VF_MONO_OUTLIER ? 0.25 * s->outlier : VF_MONO_OUTLIER;
     const double cost = vf_mono_system(s);
     if (!nears && !(cost < s->cost * (1.0 + 1e-9))) {
         vf_mono_undo(s);
         s->refused = 1;
-        return;
+        return 0;
     }
+    const int still = !nears && s->moved < VF_MONO_STILL && s->damping <= VF_MONO_DAMPING;
+    if (!nears) s->damping *= 0.1;
     s->cost = cost;
-    s->steps++;
-    if (nears) return;
-    if (s->moved < VF_MONO_STILL && s->damping <= VF_MONO_DAMPING) s->steps = VF_MONO_STEPS;
-    s->damping *= 0.1;
+    return ++s->steps == VF_MONO_STEPS || still;
 }
 
 /** s->H becomes the factor of the system at the values, behind the last step. */
