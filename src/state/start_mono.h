@@ -128,9 +128,9 @@ struct vf_mono_pose {
 struct vf_mono {
     struct vf_window_rig rig;
     vfront_imu_noise_t noise;
-    uint64_t t_ns;   /* of the last frame; 0: none */
-    double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean */
-    double rate[3];  /* of the last frame */
+    uint64_t t_ns;              /* of the last frame; 0: none */
+    double noisy[2];            /* variance of the noise of gyro and accelerometer over that stated, running mean */
+    double rate[3];             /* of the last frame */
     uint32_t kept_count, fresh; /* 1: a frame has been kept since a solution was last begun */
     struct vf_mono_kept kept[VF_MONO_FRAMES];
     struct vf_preintegral since; /* the newest kept frame; dt_s 0: nothing */
@@ -139,21 +139,21 @@ struct vf_mono {
     vfront_nav_t nav; /* at the last frame, if MOVING */
 
     /* The solution under way, or the last one: of the frames that were kept when it began. */
-    uint32_t under_way;         /* 1: it is not told yet */
-    uint32_t newest;            /* place of its newest frame among those kept now */
-    uint32_t work;              /* of the last frame, at most VF_MONO_WORK */
-    uint32_t steps, refused;    /* steps done; 1: the last one is undone, and s->H is not yet that of the values */
+    uint32_t under_way;      /* 1: it is not told yet */
+    uint32_t newest;         /* place of its newest frame among those kept now */
+    uint32_t work;           /* of the last frame, at most VF_MONO_WORK */
+    uint32_t steps, refused; /* steps done; 1: the last one is undone, and s->H is not yet that of the values */
     uint32_t frames, points;
     struct vf_mono_frame frame[VF_MONO_FRAMES];
     struct vf_mono_point point[VF_MONO_POINTS];
     double offset_s, mount[3], was_camera[4]; /* of the camera, found; mounting as a rotation vector */
     double R_imu_cam[9];                      /* with it */
     double damping;
-    double outlier;                            /* squared residual from which on a sight counts less, now */
-    double cost, freedom;                      /* sum of squared residuals; its mean, by noise */
-    double moved;                              /* square of the last step over its covariance */
-    double scale;                              /* deviation of the path's size, relative */
-    double tilt_rad, velocity_mps;             /* largest deviations, the latter in body axes */
+    double outlier;                /* squared residual from which on a sight counts less, now */
+    double cost, freedom;          /* sum of squared residuals; its mean, by noise */
+    double moved;                  /* square of the last step over its covariance */
+    double scale;                  /* deviation of the path's size, relative */
+    double tilt_rad, velocity_mps; /* largest deviations, the latter in body axes */
     double guess[VF_MONO_UNKNOWN];
     struct vf_mono_view view[VF_MONO_FRAMES];
     struct vf_mono_pose pose[VF_MONO_FRAMES];

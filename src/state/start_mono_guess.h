@@ -166,8 +166,8 @@ VF_FN void vf_mono_ray(const struct vf_mono *s, const struct vf_mono_point *l, u
 }
 
 /** Adds what a point says of the unknowns; place: where its rays meet with the unknowns x. */
-VF_FN void vf_mono_rays(const struct vf_mono *s, const struct vf_mono_point *l, const double *x, double range, double *H,
-                        double *r, double place[3])
+VF_FN void vf_mono_rays(const struct vf_mono *s, const struct vf_mono_point *l, const double *x, double range,
+                        double *H, double *r, double place[3])
 {
     enum { U = VF_MONO_UNKNOWN };
     double M[9], L[9], W[9], PA[3 * (U + 1)], d[3], sum[3 * (U + 1)];
