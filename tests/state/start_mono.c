@@ -415,7 +415,7 @@ static void agree(double noise, int every, double seed)
                   "covariance %.1e\n",
                   noise, every, seconds, worst[0], worst[1], worst[2], worst[3]);
     assert_true(sliced.p[0] == 0 && sliced.p[1] == 0 && sliced.p[2] == 0);
-    /* The start takes biases to first order: what it leaves out is the product of both, some millimetres in a second. */
+    /* The start takes biases to first order: without the product of both, some millimetres in a second. */
     assert_true(worst[0] < 5e-5 && worst[1] < 5e-3 * seconds && worst[2] == 0 && worst[3] < 0.02);
 }
 
