@@ -1417,7 +1417,8 @@ typedef enum vfront_nav_state {
                                       or not; with two cameras alone 2. With one camera and readings it takes 4 to 12
                                       frames at rest, and in motion 1 s or more, until accelerations have told the size of
                                       the last 2.2 s of the path with a standard deviation of 3 %: hovering, and flying on
-                                      at one velocity, do not. Meanwhile its flags have VFRONT_NAV_NO_SCALE. */
+                                      at one velocity, do not. That is found out over 3 to 9 frames, a part in each, and
+                                      the state is that of the last one. Meanwhile its flags have VFRONT_NAV_NO_SCALE. */
     VFRONT_NAV_GOOD = 2,         /**< By pictures and readings. */
     VFRONT_NAV_COASTING = 3,     /**< By readings alone, for age_ns: fewer than 4 landmarks of earlier frames are in sight,
                                       as in the first frame after black ones, or pictures are frozen; or with few sights,

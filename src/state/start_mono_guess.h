@@ -15,7 +15,6 @@
 #include "start_guess.h"
 #include "start_mono.h"
 
-#define VF_MONO_UNKNOWN 5 /* velocity 3, gravity 2 */
 #define VF_MONO_ROUNDS 4
 
 /** a <- a, then b: errors of the axes at the start of a. */
@@ -103,24 +102,34 @@ VF_FN void vf_mono_gyro(const struct vf_mono *s, double bias[3])
     vf_solve_back(L, bias, 3, 3);
 }
 
+/** Preintegral with biases, to first order; `motion` was made without. */
+VF_FN void vf_mono_biased(const struct vf_preintegral *motion, const double bias[6], struct vf_preintegral *d)
+{
+    double change[9], turn[4];
+    for (int i = 0; i < 9; i++) {
+        change[i] = 0.0;
+        for (int c = 0; c < 6; c++) change[i] += motion->J[6 * i + c] * bias[c];
+    }
+    *d = *motion;
+    vf_quaternion_exponential(change, turn);
+    vf_quaternion_multiply(turn, d->q, d->q);
+    for (int k = 0; k < 3; k++) {
+        d->v[k] += change[3 + k];
+        d->p[k] += change[6 + k];
+    }
+}
+
 /** Motion of each frame since the oldest one. */
 VF_FN void vf_mono_chain(struct vf_mono *s, const double gyro[3])
 {
-    double bias[6] = {gyro[0], gyro[1], gyro[2], 0.0, 0.0, 0.0}, change[9], turn[4];
-    struct vf_preintegral all;
+    const double bias[6] = {gyro[0], gyro[1], gyro[2], 0.0, 0.0, 0.0};
+    struct vf_preintegral all, d;
     memset(&all, 0, sizeof all);
     all.q[0] = 1.0;
     for (uint32_t i = 0; i < s->frames; i++) {
         struct vf_mono_frame *f = &s->frame[i];
-        struct vf_preintegral d = f->slot.motion;
         if (i) {
-            vf_inertial_correct(&f->slot, bias, change);
-            vf_quaternion_exponential(change, turn);
-            vf_quaternion_multiply(turn, d.q, d.q);
-            for (int k = 0; k < 3; k++) {
-                d.v[k] += change[3 + k];
-                d.p[k] += change[6 + k];
-            }
+            vf_mono_biased(&f->slot.motion, bias, &d);
             vf_mono_compose(&all, &d);
         }
         memcpy(f->q, all.q, sizeof f->q);
@@ -130,19 +139,20 @@ VF_FN void vf_mono_chain(struct vf_mono *s, const double gyro[3])
     }
 }
 
-/** Position of camera 0 in a frame, its derivatives by the unknowns; g: gravity, across: how its direction changes. */
-VF_FN void vf_mono_camera(const struct vf_mono *s, uint32_t i, const double g[3], const double across[6], double c[3],
-                          double A[3 * VF_MONO_UNKNOWN])
+/** Camera 0 in a frame; g: gravity, across: how its direction changes. */
+VF_FN void vf_mono_camera(const struct vf_mono *s, uint32_t i, const double g[3], const double across[6],
+                          struct vf_mono_view *view)
 {
     const struct vf_mono_frame *f = &s->frame[i];
     double R[9], arm[3];
     const double half = 0.5 * f->T * f->T;
     vf_quaternion_matrix(f->q, R);
+    vf_relative_product(R, s->rig.R_imu_cam, view->C);
     vf_transform_double(R, s->rig.p_imu_cam_m, arm);
-    memset(A, 0, 3 * VF_MONO_UNKNOWN * sizeof *A);
+    memset(view->A, 0, sizeof view->A);
     for (int k = 0; k < 3; k++) {
-        double *row = &A[VF_MONO_UNKNOWN * k];
-        c[k] = half * g[k] + f->p[k] + arm[k];
+        double *row = &view->A[VF_MONO_UNKNOWN * k];
+        view->c[k] = half * g[k] + f->p[k] + arm[k];
         row[k] = f->T;
         for (int m = 0; m < 2; m++) row[3 + m] = half * across[2 * k + m];
     }
@@ -151,36 +161,34 @@ VF_FN void vf_mono_camera(const struct vf_mono *s, uint32_t i, const double g[3]
 /** Direction of a sight in axes of the oldest frame. */
 VF_FN void vf_mono_ray(const struct vf_mono *s, const struct vf_mono_point *l, uint32_t i, double d[3])
 {
-    double R[9], C[9];
     const double b[3] = {(double)l->bearing[i][0], (double)l->bearing[i][1], (double)l->bearing[i][2]};
-    vf_quaternion_matrix(s->frame[i].q, R);
-    vf_relative_product(R, s->rig.R_imu_cam, C);
-    vf_transform_double(C, b, d);
+    vf_transform_double(s->view[i].C, b, d);
 }
 
 /** Adds what a point says of the unknowns; place: where its rays meet with the unknowns x. */
-VF_FN void vf_mono_rays(const struct vf_mono *s, const struct vf_mono_point *l, const double g[3],
-                        const double across[6], const double *x, double range, double *H, double *r, double place[3])
+VF_FN void vf_mono_rays(const struct vf_mono *s, const struct vf_mono_point *l, const double *x, double range,
+                        double *H, double *r, double place[3])
 {
     enum { U = VF_MONO_UNKNOWN };
-    double M[9], L[9], PA[3 * (U + 1)], c[3], A[3 * U], d[3], sum[3 * (U + 1)];
+    double M[9], L[9], W[9], PA[3 * (U + 1)], d[3], sum[3 * (U + 1)];
     memset(M, 0, sizeof M);
     memset(sum, 0, sizeof sum);
     for (uint32_t i = 0; i < s->frames; i++) {
         if (!(l->seen >> i & 1)) continue;
         const double weight = 1.0 / ((double)l->sigma[i] * (double)l->sigma[i] * range * range);
-        vf_mono_camera(s, i, g, across, c, A);
+        const double *c = s->view[i].c, *A = s->view[i].A;
         vf_mono_ray(s, l, i, d);
-        for (int a = 0; a < 3; a++) {
-            for (int b = 0; b < 3; b++) M[3 * a + b] += weight * ((a == b ? 1.0 : 0.0) - d[a] * d[b]);
-            for (int m = 0; m <= U; m++) {
-                PA[(U + 1) * a + m] = 0.0;
-                for (int b = 0; b < 3; b++)
-                    PA[(U + 1) * a + m] += weight * ((a == b ? 1.0 : 0.0) - d[a] * d[b]) *
-                                           (m < U ? A[U * b + m] : c[b]);
-                sum[(U + 1) * a + m] += PA[(U + 1) * a + m];
-            }
+        for (int k = 0; k < 9; k++) {
+            W[k] = weight * ((k % 4 ? 0.0 : 1.0) - d[k / 3] * d[k % 3]);
+            M[k] += W[k];
         }
+        for (int a = 0; a < 3; a++)
+            for (int m = 0; m <= U; m++) {
+                double all = 0.0;
+                for (int b = 0; b < 3; b++) all += W[3 * a + b] * (m < U ? A[U * b + m] : c[b]);
+                PA[(U + 1) * a + m] = all;
+                sum[(U + 1) * a + m] += all;
+            }
         for (int m = 0; m < U; m++)
             for (int b = 0; b < 3; b++) {
                 for (int n = 0; n < U; n++) H[U * m + n] += A[U * b + m] * PA[(U + 1) * b + n];
@@ -206,8 +214,9 @@ VF_FN void vf_mono_rays(const struct vf_mono *s, const struct vf_mono_point *l, 
     vf_solve_back(L, place, 3, 3);
 }
 
-/** Unknowns about gravity g into s->guess, with the ranges that the points have. across: how g changes direction. */
-VF_FN void vf_mono_round(struct vf_mono *s, double g[3], double across[6])
+/** Unknowns about gravity g into s->guess, with the ranges that the points have, and the views of the frames. across:
+ *  how g changes direction. */
+VF_FN void vf_mono_round(struct vf_mono *s, const double g[3], double across[6])
 {
     enum { U = VF_MONO_UNKNOWN };
     const double gravity = s->noise.gravity_m_s2;
@@ -223,8 +232,9 @@ VF_FN void vf_mono_round(struct vf_mono *s, double g[3], double across[6])
         H[U * m + m] = 1.0 / (sigma * sigma);
     }
     memset(s->guess, 0, sizeof s->guess);
+    for (uint32_t i = 0; i < s->frames; i++) vf_mono_camera(s, i, g, across, &s->view[i]);
     for (uint32_t i = 0; i < s->points; i++)
-        vf_mono_rays(s, &s->point[i], g, across, s->guess, 1.0 / s->point[i].inverse, H, r, place);
+        vf_mono_rays(s, &s->point[i], s->guess, 1.0 / s->point[i].inverse, H, r, place);
     vf_solve_factor(H, H, U, U, 0.0);
     vf_solve_forward(H, r, U, U);
     vf_solve_back(H, r, U, U);
@@ -232,21 +242,21 @@ VF_FN void vf_mono_round(struct vf_mono *s, double g[3], double across[6])
 }
 
 /** Inverse ranges of the points, from their first frames, with the unknowns found. */
-VF_FN void vf_mono_places(struct vf_mono *s, const double g[3], const double across[6])
+VF_FN void vf_mono_places(struct vf_mono *s)
 {
     enum { U = VF_MONO_UNKNOWN };
-    double H[U * U], r[U], place[3], c[3], A[3 * U], d[3];
+    double H[U * U], r[U], place[3], d[3];
     for (uint32_t i = 0; i < s->points; i++) {
         struct vf_mono_point *l = &s->point[i];
         double range = 0.0;
         memset(H, 0, sizeof H);
         memset(r, 0, sizeof r);
-        vf_mono_rays(s, l, g, across, s->guess, 1.0 / l->inverse, H, r, place);
-        vf_mono_camera(s, (uint32_t)l->host, g, across, c, A);
+        vf_mono_rays(s, l, s->guess, 1.0 / l->inverse, H, r, place);
         vf_mono_ray(s, l, (uint32_t)l->host, d);
         for (int k = 0; k < 3; k++) {
-            for (int m = 0; m < U; m++) c[k] += A[U * k + m] * s->guess[m];
-            range += (place[k] - c[k]) * d[k];
+            double c = s->view[l->host].c[k];
+            for (int m = 0; m < U; m++) c += s->view[l->host].A[U * k + m] * s->guess[m];
+            range += (place[k] - c) * d[k];
         }
         l->inverse = range > 50.0 || !(range > 0.0) ? 0.02 : range < 0.2 ? 5.0 : 1.0 / range;
     }
@@ -270,7 +280,7 @@ VF_FN void vf_mono_guess(struct vf_mono *s)
     }
     for (int round = 0; round < VF_MONO_ROUNDS; round++) {
         vf_mono_round(s, g, across);
-        vf_mono_places(s, g, across);
+        vf_mono_places(s);
         double square = 0.0;
         for (int k = 0; k < 3; k++) {
             g[k] += across[2 * k] * s->guess[3] + across[2 * k + 1] * s->guess[4];

@@ -32,13 +32,8 @@ VF_FN void vf_mono_across(const double b[3], double one[3], double two[3])
     vf_cross_double(b, one, two);
 }
 
-/** Camera 0 of a frame, at its time with the time offset found. */
-struct vf_mono_camera_pose {
-    double R[9], C[9], c[3], arm[3]; /* axes of the IMU, and of the camera; its place, and that from the IMU */
-    double turn[3];                  /* rate, in axes of the world */
-};
-
-VF_FN void vf_mono_pose(const struct vf_mono *s, uint32_t i, struct vf_mono_camera_pose *pose)
+/** Camera 0 of a frame at its values. */
+VF_FN void vf_mono_pose(const struct vf_mono *s, uint32_t i, struct vf_mono_pose *pose)
 {
     const struct vf_window_value *x = &s->frame[i].slot.value;
     double rate[3], turned[3], turn[4], q[4];
@@ -55,27 +50,31 @@ VF_FN void vf_mono_pose(const struct vf_mono *s, uint32_t i, struct vf_mono_came
     for (int k = 0; k < 3; k++) pose->c[k] = x->p[k] + x->v[k] * s->offset_s + pose->arm[k];
 }
 
-/** Rows of a sight. */
+/** Cameras of all frames, at the values. */
+VF_FN void vf_mono_poses(struct vf_mono *s)
+{
+    for (uint32_t i = 0; i < s->frames; i++) vf_mono_pose(s, i, &s->pose[i]);
+}
+
+/** Rows of a sight, with the poses at hand. */
 VF_FN void vf_mono_sight(const struct vf_mono *s, const struct vf_mono_point *l, uint32_t i, struct vf_mono_rows *rows)
 {
-    struct vf_mono_camera_pose now, host;
+    const struct vf_mono_pose *now = &s->pose[i], *host = &s->pose[l->host];
     double D[3], Y[3], turned[3], one[3], two[3], axis[2][3], along[3][3];
-    const double *c = now.c, *h = host.c;
+    const double *c = now->c, *h = host->c;
     const double seen[3] = {(double)l->bearing[i][0], (double)l->bearing[i][1], (double)l->bearing[i][2]};
     const int own = (int32_t)i == l->host;
     memset(rows, 0, sizeof *rows);
-    vf_mono_pose(s, i, &now);
-    vf_mono_pose(s, (uint32_t)l->host, &host);
-    vf_transform_double(host.C, l->b, turned);
+    vf_transform_double(host->C, l->b, turned);
     for (int k = 0; k < 3; k++) D[k] = turned[k] + l->inverse * (h[k] - c[k]);
-    vf_transform_back(now.C, D, Y);
+    vf_transform_back(now->C, D, Y);
     const double depth = Y[0] * seen[0] + Y[1] * seen[1] + Y[2] * seen[2];
     rows->cost = 2.0 * s->outlier;
     if (!(depth > 0.1)) return;
     vf_mono_across(seen, axis[0], axis[1]);
     vf_mono_across(l->b, one, two);
-    vf_transform_double(host.C, one, along[0]);
-    vf_transform_double(host.C, two, along[1]);
+    vf_transform_double(host->C, one, along[0]);
+    vf_transform_double(host->C, two, along[1]);
     for (int k = 0; k < 3; k++) along[2][k] = h[k] - c[k];
     for (int m = 0; m < 2; m++) rows->r[m] = (axis[m][0] * Y[0] + axis[m][1] * Y[1] + axis[m][2] * Y[2]) / depth;
     const double weight = 1.0 / (double)l->sigma[i],
@@ -86,35 +85,36 @@ VF_FN void vf_mono_sight(const struct vf_mono *s, const struct vf_mono_point *l,
     for (int m = 0; m < 2; m++) {
         double g[3], G[3], by_host[3], by_frame[3], a[3], b[3];
         for (int k = 0; k < 3; k++) g[k] = (axis[m][k] - rows->r[m] * seen[k]) / depth * root;
-        vf_transform_double(now.C, g, G);
+        vf_transform_double(now->C, g, G);
         vf_cross_double(turned, G, by_host); /* G . (w x u) = w . (u x G) */
-        vf_cross_double(host.arm, G, a);
+        vf_cross_double(host->arm, G, a);
         vf_cross_double(D, G, by_frame);
-        vf_cross_double(now.arm, G, b);
+        vf_cross_double(now->arm, G, b);
         for (int k = 0; k < 3 && !own; k++) {
             rows->frame[m][k] = -l->inverse * G[k];
             rows->host[m][k] = l->inverse * G[k];
             rows->frame[m][3 + k] = -by_frame[k] - l->inverse * b[k];
             rows->host[m][3 + k] = by_host[k] + l->inverse * a[k];
             rows->camera[m][0] += rows->frame[m][k] * s->frame[i].slot.value.v[k] +
-                                  rows->frame[m][3 + k] * now.turn[k] +
+                                  rows->frame[m][3 + k] * now->turn[k] +
                                   rows->host[m][k] * s->frame[l->host].slot.value.v[k] +
-                                  rows->host[m][3 + k] * host.turn[k];
+                                  rows->host[m][3 + k] * host->turn[k];
             for (int j = 0; j < 3; j++)
-                rows->camera[m][1 + j] += host.R[3 * k + j] * by_host[k] - now.R[3 * k + j] * by_frame[k];
+                rows->camera[m][1 + j] += host->R[3 * k + j] * by_host[k] - now->R[3 * k + j] * by_frame[k];
         }
         for (int k = 0; k < 3; k++) rows->point[m][k] = G[0] * along[k][0] + G[1] * along[k][1] + G[2] * along[k][2];
         rows->r[m] *= root;
     }
 }
 
-/** Lower triangle of the system and its slope: rows of a residual added. column: of each of n derivatives. */
+/** Lower triangle of the system and its slope: rows of a residual added. column: of each of n derivatives, in rising
+ *  order. */
 VF_FN void vf_mono_add(struct vf_mono *s, const int *column, const double *J, int n, double r)
 {
     for (int a = 0; a < n; a++) {
+        double *row = &s->H[column[a] * VF_MONO_COLUMNS];
         s->g[column[a]] += J[a] * r;
-        for (int b = 0; b < n; b++)
-            if (column[b] <= column[a]) s->H[column[a] * VF_MONO_COLUMNS + column[b]] += J[a] * J[b];
+        for (int b = 0; b <= a; b++) row[column[b]] += J[a] * J[b];
     }
 }
 
@@ -134,9 +134,11 @@ struct vf_mono_place {
 /** Equations of a point; its sights are added to the system, if `adds`. Returns the cost. */
 VF_FN double vf_mono_point_of(struct vf_mono *s, const struct vf_mono_point *l, struct vf_mono_place *place, int adds)
 {
+    enum { C = VF_MONO_CAMERA, N = VF_MONO_CAMERA + 12 };
     struct vf_mono_rows rows;
     const double over = 1.0 / VF_MONO_RANGE_SIGMA, off = (l->inverse - VF_MONO_RANGE_MEAN) * over;
     double A[9], cost = off * off;
+    int seeing[N], column[N];
     memset(place, 0, sizeof *place);
     memset(A, 0, sizeof A);
     A[8] = over * over;
@@ -145,22 +147,22 @@ VF_FN double vf_mono_point_of(struct vf_mono *s, const struct vf_mono_point *l, 
         if (!(l->seen >> i & 1)) continue;
         vf_mono_sight(s, l, i, &rows);
         cost += rows.cost;
+        for (int k = 0; k < N; k++) { /* camera, host, frame, which is later */
+            seeing[k] = k < C ? k : k < C + 6 ? 6 * l->host + k : 6 * (int)i + k - 6;
+            column[k] = vf_mono_column(seeing[k]);
+        }
         for (int m = 0; m < 2; m++) {
-            enum { N = VF_MONO_CAMERA + 12 };
-            int seeing[N], column[N];
             double J[N];
-            for (int k = 0; k < N; k++) {
-                const int pose = k - VF_MONO_CAMERA;
-                seeing[k] = pose < 0 ? k : VF_MONO_CAMERA + 6 * (pose < 6 ? (int)i : l->host) + pose % 6;
-                column[k] = vf_mono_column(seeing[k]);
-                J[k] = pose < 0 ? rows.camera[m][k] : pose < 6 ? rows.frame[m][pose] : rows.host[m][pose - 6];
-            }
+            memcpy(J, rows.camera[m], sizeof rows.camera[m]);
+            memcpy(J + C, rows.host[m], sizeof rows.host[m]);
+            memcpy(J + C + 6, rows.frame[m], sizeof rows.frame[m]);
             if (adds && (int32_t)i != l->host) vf_mono_add(s, column, J, N, rows.r[m]);
             for (int a = 0; a < 3; a++) {
                 place->g[a] += rows.point[m][a] * rows.r[m];
                 for (int b = 0; b < 3; b++) A[3 * a + b] += rows.point[m][a] * rows.point[m][b];
-                for (int k = 0; k < N; k++) place->by[seeing[k]][a] += J[k] * rows.point[m][a];
             }
+            for (int k = 0; k < N; k++)
+                for (int a = 0; a < 3; a++) place->by[seeing[k]][a] += J[k] * rows.point[m][a];
         }
     }
     vf_solve_factor(A, place->L, 3, 3, 1e-9);
@@ -170,18 +172,22 @@ VF_FN double vf_mono_point_of(struct vf_mono *s, const struct vf_mono_point *l, 
 /** A point projected out of the system. */
 VF_FN void vf_mono_project(struct vf_mono *s, struct vf_mono_place *place, uint32_t seen)
 {
-    const int all = VF_MONO_CAMERA + 6 * (int)s->frames;
-    for (int i = 0; i < all; i++) vf_solve_forward(place->L, place->by[i], 3, 3);
-    vf_solve_forward(place->L, place->g, 3, 3);
-    for (int i = 0; i < all; i++) {
-        const double *a = place->by[i];
+    int column[VF_MONO_SEEING], count = 0;
+    for (int i = 0; i < VF_MONO_CAMERA + 6 * (int)s->frames; i++) { /* those that see it, one behind the other */
         if (i >= VF_MONO_CAMERA && !(seen >> (i - VF_MONO_CAMERA) / 6 & 1)) continue;
-        double *row = &s->H[vf_mono_column(i) * VF_MONO_COLUMNS];
-        s->g[vf_mono_column(i)] -= a[0] * place->g[0] + a[1] * place->g[1] + a[2] * place->g[2];
+        vf_solve_forward(place->L, place->by[i], 3, 3);
+        column[count] = vf_mono_column(i);
+        if (count < i) memcpy(place->by[count], place->by[i], sizeof place->by[i]);
+        count++;
+    }
+    vf_solve_forward(place->L, place->g, 3, 3);
+    for (int i = 0; i < count; i++) {
+        const double *a = place->by[i];
+        double *row = &s->H[column[i] * VF_MONO_COLUMNS];
+        s->g[column[i]] -= a[0] * place->g[0] + a[1] * place->g[1] + a[2] * place->g[2];
         for (int j = 0; j <= i; j++) {
             const double *b = place->by[j];
-            if (j >= VF_MONO_CAMERA && !(seen >> (j - VF_MONO_CAMERA) / 6 & 1)) continue;
-            row[vf_mono_column(j)] -= a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+            row[column[j]] -= a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
         }
     }
 }
@@ -242,8 +248,10 @@ VF_FN double vf_mono_system(struct vf_mono *s)
 {
     struct vf_mono_place place;
     double cost;
+    s->work++;
     memset(s->H, 0, sizeof s->H);
     memset(s->g, 0, sizeof s->g);
+    vf_mono_poses(s);
     cost = vf_mono_priors(s);
     for (uint32_t i = 1; i < s->frames; i++) cost += vf_mono_readings(s, i);
     for (uint32_t i = 0; i < s->points; i++) {
@@ -266,13 +274,14 @@ VF_FN void vf_mono_mount(struct vf_mono *s)
 VF_FN void vf_mono_move(struct vf_mono *s)
 {
     const int bias = VF_MONO_CAMERA + VF_MONO_EACH * (int)s->frames;
+    vf_mono_poses(s);
     for (uint32_t n = 0; n < s->points; n++) {
         struct vf_mono_point *l = &s->point[n];
         struct vf_mono_place place;
         double d[3], one[3], two[3], square = 0.0;
         vf_mono_point_of(s, l, &place, 0);
-        memcpy(s->kept_place[n], l->b, sizeof l->b);
-        s->kept_place[n][3] = l->inverse;
+        memcpy(s->was_place[n], l->b, sizeof l->b);
+        s->was_place[n][3] = l->inverse;
         for (int a = 0; a < 3; a++) {
             d[a] = -place.g[a];
             for (int i = 0; i < VF_MONO_CAMERA + 6 * (int)s->frames; i++)
@@ -290,13 +299,13 @@ VF_FN void vf_mono_move(struct vf_mono *s)
     }
     for (uint32_t i = 0; i < s->frames; i++) {
         double e[VF_NAV_ERRORS];
-        s->kept[i] = s->frame[i].slot.value;
+        s->was[i] = s->frame[i].slot.value;
         memcpy(e, &s->x[VF_MONO_CAMERA + VF_MONO_EACH * i], VF_MONO_EACH * sizeof *e);
         memcpy(e + VF_MONO_EACH, &s->x[bias], 6 * sizeof *e);
         vf_start_move(&s->frame[i].slot.value, e);
     }
-    s->kept_camera[0] = s->offset_s;
-    memcpy(s->kept_camera + 1, s->mount, sizeof s->mount);
+    s->was_camera[0] = s->offset_s;
+    memcpy(s->was_camera + 1, s->mount, sizeof s->mount);
     s->offset_s += s->x[0];
     for (int k = 0; k < 3; k++) s->mount[k] += s->x[1 + k];
     vf_mono_mount(s);
@@ -305,50 +314,71 @@ VF_FN void vf_mono_move(struct vf_mono *s)
 /** The move undone. */
 VF_FN void vf_mono_undo(struct vf_mono *s)
 {
-    for (uint32_t i = 0; i < s->frames; i++) s->frame[i].slot.value = s->kept[i];
-    s->offset_s = s->kept_camera[0];
-    memcpy(s->mount, s->kept_camera + 1, sizeof s->mount);
+    for (uint32_t i = 0; i < s->frames; i++) s->frame[i].slot.value = s->was[i];
+    s->offset_s = s->was_camera[0];
+    memcpy(s->mount, s->was_camera + 1, sizeof s->mount);
     vf_mono_mount(s);
     for (uint32_t n = 0; n < s->points; n++) {
-        memcpy(s->point[n].b, s->kept_place[n], sizeof s->point[n].b);
-        s->point[n].inverse = s->kept_place[n][3];
+        memcpy(s->point[n].b, s->was_place[n], sizeof s->point[n].b);
+        s->point[n].inverse = s->was_place[n][3];
     }
 }
 
-/** All steps; s->H is the factor of the system then, s->cost its cost. Returns the square of the last step over its
- *  covariance. */
-VF_FN double vf_mono_solve(struct vf_mono *s)
+/** System at the guess, before the first step. */
+VF_FN void vf_mono_first(struct vf_mono *s)
 {
-    const int n = VF_MONO_CAMERA + VF_MONO_EACH * (int)s->frames + 6;
-    double damping = 1e-8, moved = 0.0;
+    s->steps = s->refused = 0;
+    s->damping = VF_MONO_DAMPING;
+    s->moved = 0.0;
     s->outlier = VF_MONO_FAR;
     s->offset_s = s->mount[0] = s->mount[1] = s->mount[2] = 0.0;
     vf_mono_mount(s);
     s->cost = vf_mono_system(s);
-    for (int step = 0; step < VF_MONO_STEPS; step++) {
-        vf_solve_factor(s->H, s->H, n, VF_MONO_COLUMNS, damping);
-        for (int k = 0; k < n; k++) s->x[k] = -s->g[k];
-        vf_solve_forward(s->H, s->x, n, VF_MONO_COLUMNS);
-        moved = 0.0;
-        for (int k = 0; k < n; k++) moved += s->x[k] * s->x[k];
-        vf_solve_back(s->H, s->x, n, VF_MONO_COLUMNS);
-        vf_mono_move(s);
-        const int nears = s->outlier > VF_MONO_OUTLIER;
-        s->outlier = s->outlier > 4.0 * VF_MONO_OUTLIER ? 0.25 * s->outlier : VF_MONO_OUTLIER;
-        const double cost = vf_mono_system(s);
-        if (nears) {
-            s->cost = cost;
-        } else if (cost < s->cost * (1.0 + 1e-9)) {
-            s->cost = cost;
-            damping *= 0.1;
-        } else {
-            vf_mono_undo(s);
-            vf_mono_system(s);
-            damping *= 100.0;
-        }
+}
+
+/** Values moved by the solution of the system; s->moved: square of the move over its covariance. */
+VF_FN void vf_mono_leap(struct vf_mono *s)
+{
+    const int n = VF_MONO_CAMERA + VF_MONO_EACH * (int)s->frames + 6;
+    vf_solve_factor(s->H, s->H, n, VF_MONO_COLUMNS, s->damping);
+    for (int k = 0; k < n; k++) s->x[k] = -s->g[k];
+    vf_solve_forward(s->H, s->x, n, VF_MONO_COLUMNS);
+    s->moved = 0.0;
+    for (int k = 0; k < n; k++) s->moved += s->x[k] * s->x[k];
+    vf_solve_back(s->H, s->x, n, VF_MONO_COLUMNS);
+    vf_mono_move(s);
+}
+
+/** Step from the system at the values to that where it leads; or, where the step before was refused, the system at the
+ *  values from before it: one system either way. Returns 1 behind the last step. */
+VF_FN int vf_mono_go_on(struct vf_mono *s)
+{
+    const int nears = s->outlier > VF_MONO_OUTLIER;
+    if (s->refused) {
+        s->refused = 0;
+        vf_mono_system(s);
+        s->damping *= 100.0;
+        return ++s->steps == VF_MONO_STEPS;
     }
+    vf_mono_leap(s);
+    s->outlier = s->outlier > 4.0 * VF_MONO_OUTLIER ? 0.25 * s->outlier : VF_MONO_OUTLIER;
+    const double cost = vf_mono_system(s);
+    if (!nears && !(cost < s->cost * (1.0 + 1e-9))) {
+        vf_mono_undo(s);
+        s->refused = 1;
+        return 0;
+    }
+    const int still = !nears && s->moved < VF_MONO_STILL && s->damping <= VF_MONO_DAMPING;
+    if (!nears) s->damping *= 0.1;
+    s->cost = cost;
+    return ++s->steps == VF_MONO_STEPS || still;
+}
+
+/** s->H becomes the factor of the system at the values, behind the last step. */
+VF_FN void vf_mono_last(struct vf_mono *s)
+{
+    const int n = VF_MONO_CAMERA + VF_MONO_EACH * (int)s->frames + 6;
     vf_solve_factor(s->H, s->H, n, VF_MONO_COLUMNS, 0.0);
-    return moved;
 }
 
 /** Covariance of the newest frame's errors, row-major, by the factor: inverse of its last rows. */
