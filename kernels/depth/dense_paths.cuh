@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: census words, and path costs of two directions a launch, each to its own volume.
+/* dense: path costs of two directions a launch, each to its own volume.
  *
  * A warp follows a line of the picture. Each lane has two neighbouring disparities of every DISPARITY_GROUP, COUNT
  * = 2, 4 or 8 in all, next to each other in a volume: so a warp reads words of camera 1 that are consecutive, and a
@@ -13,45 +13,7 @@
 #ifndef VF_DENSE_PATHS_CUH
 #define VF_DENSE_PATHS_CUH
 
-#include "dense_packed.cuh"
-
-/* ---- census ------------------------------------------------------------------------------------------------------ */
-
-#define THREADS 256
-
-/** Elements of a row of camera 1's census words. Word i belongs to column i - dense_disparities - dense_least_px,
- *  or to column 0 where that is negative: so a pixel of camera 0 in column x has the word of index d at x +
- *  dense_disparities - d, and no index needs a bound. The words are stored twice, the second copy one element
- *  earlier, so that the words of two neighbouring disparities are an aligned pair in one of the copies. */
-static __host__ __device__ __forceinline__ int census1_pitch(const vf_dense_view &s)
-{
-    return s.geometry.level[0][0].pitch + s.tuning.dense_disparities;
-}
-
-/** Census words of both cameras, one a thread; clears the keys of camera 1 and the count of disparities. */
-static __global__ void __launch_bounds__(THREADS) census_k(const VF_CONSTANT vf_dense_view s)
-{
-    vf_dense_scratch &m = *s.scratch;
-    const vf_level &l = picture(s);
-    const int i = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y, camera = blockIdx.z, at = y * l.pitch + i;
-    const uint8_t *pixels = s.pictures.level0[s.parity][camera];
-    if (i == 0 && y == 0 && camera == 0) {
-        vf_clock_start(s.clock, 0);
-        s.dense->valid = 0;
-    }
-    if (i < l.width) {
-        if (camera)
-            m.back_key[at] = VF_NONE;
-        else
-            m.census0[at] = vf_dense_census(pixels, &l, i, y);
-    }
-    if (camera && i < l.width + s.tuning.dense_disparities) {
-        const int x = vf_max(i - s.tuning.dense_disparities - s.tuning.dense_least_px, 0);
-        const uint32_t word = vf_dense_census(pixels, &l, x, y);
-        m.census1[0][y * census1_pitch(s) + i] = word;
-        if (i) m.census1[1][y * census1_pitch(s) + i - 1] = word;
-    }
-}
+#include "dense_census.cuh"
 
 /* ---- input of a path --------------------------------------------------------------------------------------------- */
 
