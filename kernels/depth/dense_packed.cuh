@@ -54,7 +54,9 @@ template <> struct lane_bytes<4> {
     typedef uint32_t type;
     static __device__ __forceinline__ type pack(const uint32_t (&pair)[2])
     {
-        return __byte_perm(pair[0], pair[1], 0x6240);
+        uint32_t bytes; /* one multiply-add, beside the permutations and minima of a path in another pipe */
+        asm("mad.lo.u32 %0, %1, 0x100, %2;" : "=r"(bytes) : "r"(pair[1]), "r"(pair[0]));
+        return bytes;
     }
     static __device__ __forceinline__ type add(type a, type b) { return a + b; }
     static __device__ __forceinline__ uint32_t word(type bytes, int) { return bytes; }
