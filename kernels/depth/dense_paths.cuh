@@ -80,6 +80,28 @@ static __device__ __forceinline__ void load_input(path_input<COUNT> &p, const cu
     if (!FIRST) p.sum = *pixel(at.costs, each.costs, k);
 }
 
+/** Asks for the sums of a batch to be brought to the second-level cache, before the loads that wait for them; a sector
+ *  of a pixel by each lane. Not below sm_80: the caches of those GPUs, 0.25 to 0.5 MB, may lose them before. first: the
+ *  lane's sums of a pixel; by: stride; from: pixels from there to the batch; left: to the path's end. */
+template <int COUNT>
+static __device__ __forceinline__ void prefetch_sums(const typename lane_bytes<COUNT>::type *first, int by, int from,
+                                                     int left)
+{
+#if VF_ARCH >= 800
+    constexpr int SECTOR = 32, AT_ONCE = VF_WARP / COUNT; /* bytes; pixels */
+    const int lane = threadIdx.x % VF_WARP;
+    const char *sector = (const char *)(first - lane) + lane % COUNT * SECTOR;
+#pragma unroll
+    for (int k = 0; k < BATCH(COUNT); k += AT_ONCE) {
+        const int ahead = from + k + lane / COUNT;
+        if (lane / COUNT < BATCH(COUNT) - k && ahead < left)
+            asm volatile("prefetch.global.L2 [%0];" : : "l"(pixel(sector, by, ahead)));
+    }
+#else
+    (void)first, (void)by, (void)from, (void)left;
+#endif
+}
+
 /* ---- path costs -------------------------------------------------------------------------------------------------- */
 
 /** Matching costs of a lane's disparities, packed. census0: word of camera 0. */
@@ -185,6 +207,7 @@ static __device__ __forceinline__ void follow_path(const vf_dense_view &s, curso
         asm("" : "+r"(each.census0), "+r"(each.census1), "+r"(each.costs));
     };
     load_census0(0, vf_min(count, MANY));
+    if (!FIRST) prefetch_sums<COUNT>(at.costs, each.costs, MANY, count);
 #pragma unroll
     for (int k = 0; k < MANY; k++)
         if (k < count) load_input<COUNT, FIRST>(input[k], at, each, k);
@@ -192,6 +215,7 @@ static __device__ __forceinline__ void follow_path(const vf_dense_view &s, curso
     for (int k = 0; k < COUNT / 2; k++) cost[k] = 0;
     int left = count;
     for (; left >= 2 * MANY; left -= MANY) {
+        if (!FIRST) prefetch_sums<COUNT>(at.costs, each.costs, 2 * MANY, left);
 #pragma unroll
         for (int k = 0; k < MANY; k++) advance(k);
         load_census0(MANY, MANY);
