@@ -7,7 +7,7 @@
 
 #define BOTH_HALVES 0x10001u /* times a 16-bit number: the number in both halves of a word */
 
-/** Minima of the halves of two words; each half is below 2^14. */
+/** Minima of the halves of two words; each half is below 0x7c00. */
 static __device__ __forceinline__ uint32_t min_u16x2(uint32_t a, uint32_t b)
 {
 #if VF_ARCH >= 900
@@ -26,7 +26,7 @@ static __device__ __forceinline__ uint32_t min_u16x2(uint32_t a, uint32_t b)
 #endif
 }
 
-/** Minima of the halves of a + b and c; each half of a + b and of c is below 2^14. */
+/** Minima of the halves of a + b and c; each half of a + b and of c is below 0x7c00. */
 static __device__ __forceinline__ uint32_t add_min_u16x2(uint32_t a, uint32_t b, uint32_t c)
 {
 #if VF_ARCH >= 900 && __CUDACC_VER_MAJOR__ >= 12
