@@ -22,6 +22,7 @@
  *     ego_list.cuh      lanes_with_same()   700   match.any.sync                 32 shuffles
  *     dense_packed.cuh  min_u16x2()         900   vimnmx.u16x2                   800: min.f16x2; else subtraction, prmt
  *     dense_packed.cuh  add_min_u16x2()     900   viaddmnmx.u16x2, from CUDA 12  sum, then min_u16x2()
+ *     dense_paths.cuh   prefetch_sums()     800   prefetch.global.L2             nothing
  *     dense_winner.cuh  offset_or_3()       900   viaddmnmx.u16x2, from CUDA 12  mask, then min_u16x2()
  */
 #if defined(__CUDA_ARCH__) && defined(VF_FORCE_ARCH)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* dense on the GPU, in this order: census words; path costs, two directions a launch, each to its own volume
- * (dense_paths.cuh); winners (dense_winner.cuh); left-right check and median (dense_median.cuh); speckle filter
- * (dense_speckle.cuh); confidences and copies. */
+/* dense on the GPU, in this order: census words (dense_census.cuh); path costs, two directions a launch, each to its
+ * own volume (dense_paths.cuh); winners (dense_winner.cuh); left-right check and median (dense_median.cuh); speckle
+ * filter (dense_speckle.cuh); confidences and copies. */
 #include "kernels/kernel.cuh"
 
 #include "depth/dense.h"
@@ -9,6 +9,7 @@
 
 #if VFRONT_DENSE
 
+#include "dense_census.cuh"
 #include "dense_paths.cuh"
 #include "dense_winner.cuh"
 #include "dense_median.cuh"
@@ -16,6 +17,7 @@
 
 /* ---- result ------------------------------------------------------------------------------------------------------ */
 
+#define THREADS 256
 #define RESULT_PX 8 /* consecutive pixels of a thread: 16 bytes of disparities */
 
 /** Confidences, number of pixels with a disparity, and copies of the result in pinned memory. */
@@ -102,7 +104,7 @@ extern "C" cudaError_t vf_dense_cuda(const vf_dense_view *s, cudaStream_t stream
                      "a thread's pixels are one aligned load");
     VF_STATIC_ASSERT(offsetof(vf_dense_scratch, cost_volume) % 8 == 0, "a lane's costs are one aligned load");
     const vf_level &l = s->geometry.level[0][0];
-    census_k<<<dim3(vf_blocks(l.width + s->tuning.dense_disparities, THREADS), l.height, 2), THREADS, 0, stream>>>(*s);
+    census_k<<<dim3(vf_blocks(l.width, CENSUS_PX * CENSUS_THREADS), l.height, 2), CENSUS_THREADS, 0, stream>>>(*s);
     switch (s->tuning.dense_disparities) {
     case 64: launch_matching<2>(*s, stream); break;
 #if VFRONT_DISPARITIES >= 128

@@ -7,7 +7,7 @@
 
 #define BOTH_HALVES 0x10001u /* times a 16-bit number: the number in both halves of a word */
 
-/** Minima of the halves of two words; each half is below 2^14. */
+/** Minima of the halves of two words; each half is below 0x7c00. */
 static __device__ __forceinline__ uint32_t min_u16x2(uint32_t a, uint32_t b)
 {
 #if VF_ARCH >= 900
@@ -26,7 +26,7 @@ static __device__ __forceinline__ uint32_t min_u16x2(uint32_t a, uint32_t b)
 #endif
 }
 
-/** Minima of the halves of a + b and c; each half of a + b and of c is below 2^14. */
+/** Minima of the halves of a + b and c; each half of a + b and of c is below 0x7c00. */
 static __device__ __forceinline__ uint32_t add_min_u16x2(uint32_t a, uint32_t b, uint32_t c)
 {
 #if VF_ARCH >= 900 && __CUDACC_VER_MAJOR__ >= 12
@@ -54,7 +54,9 @@ template <> struct lane_bytes<4> {
     typedef uint32_t type;
     static __device__ __forceinline__ type pack(const uint32_t (&pair)[2])
     {
-        return __byte_perm(pair[0], pair[1], 0x6240);
+        uint32_t bytes; /* one multiply-add, beside the permutations and minima of a path in another pipe */
+        asm("mad.lo.u32 %0, %1, 0x100, %2;" : "=r"(bytes) : "r"(pair[1]), "r"(pair[0]));
+        return bytes;
     }
     static __device__ __forceinline__ type add(type a, type b) { return a + b; }
     static __device__ __forceinline__ uint32_t word(type bytes, int) { return bytes; }

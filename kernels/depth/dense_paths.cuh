@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: census words, and path costs of two directions a launch, each to its own volume.
+/* dense: path costs of two directions a launch, each to its own volume.
  *
  * A warp follows a line of the picture. Each lane has two neighbouring disparities of every DISPARITY_GROUP, COUNT
  * = 2, 4 or 8 in all, next to each other in a volume: so a warp reads words of camera 1 that are consecutive, and a
@@ -13,114 +13,105 @@
 #ifndef VF_DENSE_PATHS_CUH
 #define VF_DENSE_PATHS_CUH
 
-#include "dense_packed.cuh"
-
-/* ---- census ------------------------------------------------------------------------------------------------------ */
-
-#define THREADS 256
-
-/** Elements of a row of camera 1's census words. Word i belongs to column i - dense_disparities - dense_least_px,
- *  or to column 0 where that is negative: so a pixel of camera 0 in column x has the word of index d at x +
- *  dense_disparities - d, and no index needs a bound. The words are stored twice, the second copy one element
- *  earlier, so that the words of two neighbouring disparities are an aligned pair in one of the copies. */
-static __host__ __device__ __forceinline__ int census1_pitch(const vf_dense_view &s)
-{
-    return s.geometry.level[0][0].pitch + s.tuning.dense_disparities;
-}
-
-/** Census words of both cameras, one a thread; clears the keys of camera 1 and the count of disparities. */
-static __global__ void __launch_bounds__(THREADS) census_k(const VF_CONSTANT vf_dense_view s)
-{
-    vf_dense_scratch &m = *s.scratch;
-    const vf_level &l = picture(s);
-    const int i = blockIdx.x * THREADS + threadIdx.x, y = blockIdx.y, camera = blockIdx.z, at = y * l.pitch + i;
-    const uint8_t *pixels = s.pictures.level0[s.parity][camera];
-    if (i == 0 && y == 0 && camera == 0) {
-        vf_clock_start(s.clock, 0);
-        s.dense->valid = 0;
-    }
-    if (i < l.width) {
-        if (camera)
-            m.back_key[at] = VF_NONE;
-        else
-            m.census0[at] = vf_dense_census(pixels, &l, i, y);
-    }
-    if (camera && i < l.width + s.tuning.dense_disparities) {
-        const int x = vf_max(i - s.tuning.dense_disparities - s.tuning.dense_least_px, 0);
-        const uint32_t word = vf_dense_census(pixels, &l, x, y);
-        m.census1[0][y * census1_pitch(s) + i] = word;
-        if (i) m.census1[1][y * census1_pitch(s) + i - 1] = word;
-    }
-}
+#include "dense_census.cuh"
 
 /* ---- input of a path --------------------------------------------------------------------------------------------- */
 
-#ifndef VF_DENSE_PREFETCH
-#define VF_DENSE_PREFETCH 16
+#ifndef VF_DENSE_BATCH
+#define VF_DENSE_BATCH 16
 #endif
-/** Pixels of a path whose input is loaded ahead: as many as a thread's registers hold, and an even number, since
+/** Pixels of a path whose input is loaded at a time: as many as a thread's registers hold, and an even number, since
  *  words of camera 1 come from both copies in turn. */
-#define PREFETCH(count) ((count) > 4 ? VF_DENSE_PREFETCH / 2 : VF_DENSE_PREFETCH)
-VF_STATIC_ASSERT(VF_DENSE_PREFETCH % 4 == 0, "an even number, and half of it too");
+#define BATCH(count) ((count) > 4 ? VF_DENSE_BATCH / 2 : VF_DENSE_BATCH)
+VF_STATIC_ASSERT(VF_DENSE_BATCH % 4 == 0 && VF_DENSE_BATCH <= VF_WARP,
+                 "an even number of pixels, and half of it too; a lane for each");
 
-/** A lane's addresses for a pixel: census word of camera 0; words of camera 1, of the lane's last two disparities;
- *  costs. */
+/** Bytes from one pixel of a path to the next. */
+struct stride {
+    int census0, census1, costs;
+};
+/** Address of the k-th pixel behind that of p. by: stride [bytes]. */
+template <typename T> static __device__ __forceinline__ T *pixel(T *p, int by, int k)
+{
+    return (T *)((const char *)p + (int64_t)by * k);
+}
+
+/** A lane's addresses for a batch. census0: word of camera 0 of the pixel whose number in the batch is the lane's.
+ *  Of the batch's first pixel: census1: words of camera 1, of the lane's last two disparities, where pixels of even and
+ *  of odd number have them; costs. */
 template <int COUNT> struct cursor {
     const uint32_t *census0;
-    const uint2 *census1;
+    const uint2 *census1[2];
     typename lane_bytes<COUNT>::type *costs;
 };
+/** sideways: columns from one pixel of the path to the next. */
 template <int COUNT>
-static __device__ __forceinline__ cursor<COUNT> cursor_at(const vf_dense_view &s, int which, int x, int y)
+static __device__ __forceinline__ cursor<COUNT> cursor_at(const vf_dense_view &s, int which, int x, int y, int sideways,
+                                                          const stride &each)
 {
     vf_dense_scratch &m = *s.scratch;
     const int at = y * picture(s).pitch + x, lane = threadIdx.x % VF_WARP;
-    /* odd where x is even: then an aligned pair of the second copy */
+    /* odd where x is even: then an aligned pair of the second copy; the next pixel's is in the other copy if x moves */
     const int last = at + (y + 1) * s.tuning.dense_disparities - (COUNT / 2 - 1) * DISPARITY_GROUP - 2 * lane - 1;
-    return cursor<COUNT>{m.census0 + at, reinterpret_cast<const uint2 *>(m.census1[last % 2] + last / 2 * 2),
+    const int other_copy = sideways ? (int)sizeof m.census1[0] - 4 : 0;
+    const uint2 *census1 = reinterpret_cast<const uint2 *>(m.census1[last % 2] + last / 2 * 2);
+    return cursor<COUNT>{pixel(m.census0 + at, each.census0, lane),
+                         {census1, pixel(census1, x % 2 ? other_copy : -other_copy, 1)},
                          lane_costs<COUNT>(s, which) + (size_t)at * VF_WARP};
 }
 
-/** Bytes from one pixel of a path to the next. census1 alternates between both copies: from the first, third, .. pixel,
- *  and from the second, fourth, .. */
-struct stride {
-    int64_t census0, census1[2], costs;
-};
-/** Moves a pointer by `by` bytes. The empty asm hides the value of `by` from the compiler, which else keeps many
- *  multiples of it in registers, one for each pixel loaded ahead. */
-template <typename T> static __device__ __forceinline__ void move_pointer(T *&p, int64_t &by)
-{
-    asm("" : "+l"(by));
-    p = (T *)((const char *)p + by);
-}
-
-/** A lane's input for a pixel. */
+/** A lane's input for a pixel, but for the census word of camera 0. */
 template <int COUNT> struct path_input {
-    uint32_t census0, census1[COUNT];
+    uint32_t census1[COUNT];
     typename lane_bytes<COUNT>::type sum; /* of the path costs of earlier launches */
 };
+/** k: number of the pixel from the batch's first one on. */
 template <int COUNT, bool FIRST>
-static __device__ __forceinline__ void load_input(path_input<COUNT> &p, const cursor<COUNT> &at)
+static __device__ __forceinline__ void load_input(path_input<COUNT> &p, const cursor<COUNT> &at, const stride &each,
+                                                  int k)
 {
-    p.census0 = *at.census0;
+    const uint2 *census1 = pixel(at.census1[k % 2], each.census1, k);
 #pragma unroll
-    for (int k = 0; k < COUNT; k += 2) {
-        const uint2 pair = at.census1[(COUNT - 2 - k) / 2 * VF_WARP];
-        p.census1[k] = pair.y;
-        p.census1[k + 1] = pair.x;
+    for (int i = 0; i < COUNT; i += 2) {
+        const uint2 pair = census1[(COUNT - 2 - i) / 2 * VF_WARP];
+        p.census1[i] = pair.y;
+        p.census1[i + 1] = pair.x;
     }
-    if (!FIRST) p.sum = *at.costs;
+    if (!FIRST) p.sum = *pixel(at.costs, each.costs, k);
+}
+
+/** Asks for the sums of a batch to be brought to the second-level cache, before the loads that wait for them; a sector
+ *  of a pixel by each lane. Not below sm_80: the caches of those GPUs, 0.25 to 0.5 MB, may lose them before. first: the
+ *  lane's sums of a pixel; by: stride; from: pixels from there to the batch; left: to the path's end. */
+template <int COUNT>
+static __device__ __forceinline__ void prefetch_sums(const typename lane_bytes<COUNT>::type *first, int by, int from,
+                                                     int left)
+{
+#if VF_ARCH >= 800
+    constexpr int SECTOR = 32, AT_ONCE = VF_WARP / COUNT; /* bytes; pixels */
+    const int lane = threadIdx.x % VF_WARP;
+    const char *sector = (const char *)(first - lane) + lane % COUNT * SECTOR;
+#pragma unroll
+    for (int k = 0; k < BATCH(COUNT); k += AT_ONCE) {
+        const int ahead = from + k + lane / COUNT;
+        if (lane / COUNT < BATCH(COUNT) - k && ahead < left)
+            asm volatile("prefetch.global.L2 [%0];" : : "l"(pixel(sector, by, ahead)));
+    }
+#else
+    (void)first, (void)by, (void)from, (void)left;
+#endif
 }
 
 /* ---- path costs -------------------------------------------------------------------------------------------------- */
 
-/** Matching costs of a lane's disparities, packed. */
+/** Matching costs of a lane's disparities, packed. census0: word of camera 0. */
 template <int COUNT>
-static __device__ __forceinline__ void matching_costs(uint32_t (&matching)[COUNT / 2], const path_input<COUNT> &p)
+static __device__ __forceinline__ void matching_costs(uint32_t (&matching)[COUNT / 2], uint32_t census0,
+                                                      const path_input<COUNT> &p)
 {
 #pragma unroll
     for (int k = 0; k < COUNT / 2; k++) {
-        const uint32_t low = __popc(p.census0 ^ p.census1[k]), high = __popc(p.census0 ^ p.census1[k + COUNT / 2]);
+        const uint32_t low = __popc(census0 ^ p.census1[k]), high = __popc(census0 ^ p.census1[k + COUNT / 2]);
         /* one multiply-add; from a sum the compiler would make a shift and an or */
         asm("mad.lo.u32 %0, %1, 0x10000, %2;" : "=r"(matching[k]) : "r"(high), "r"(low));
     }
@@ -173,67 +164,74 @@ static __device__ __forceinline__ void extend_path(uint32_t (&cost)[COUNT / 2], 
                                                    const uint32_t (&matching)[COUNT / 2], uint32_t p1, uint32_t p2)
 {
     constexpr int HALF = COUNT / 2;
-    uint32_t near[HALF], lower[HALF], upper[HALF], own_least = LARGE_COSTS;
+    uint32_t near[HALF], lower[HALF], upper[HALF], own_least = 0;
 #pragma unroll
     for (int k = 0; k < HALF; k++) near[k] = cost[k] + p1;
     neighbour_costs(lower, upper, near);
 #pragma unroll
     for (int k = 0; k < HALF; k++) {
         cost[k] = add_min_u16x2(least, p2, min_u16x2(cost[k], min_u16x2(lower[k], upper[k]))) + matching[k] - least;
-        own_least = min_u16x2(own_least, cost[k]);
+        own_least = k ? min_u16x2(own_least, cost[k]) : cost[k];
     }
     least = vf_warp_min(min_u16x2(own_least, __byte_perm(own_least, 0, 0x1032)));
 }
 
-/** Path costs along a path of `count` pixels, by a warp; added to the volume, or, FIRST, written to it. Matching costs
- *  of a pixel are computed during the pixel before. */
+/** Path costs along a path of `count` pixels, by a warp; added to the volume, or, FIRST, written to it. The input of a
+ *  batch is loaded at once, behind the last pixel of the batch before: so a warp waits for memory once a batch. Loads
+ *  that are spread over the pixels share one of the six counters that a warp waits by, and each wait is for the latest
+ *  of them: two waits in 16 pixels, each as long as memory takes. */
 template <int COUNT, bool FIRST>
 static __device__ __forceinline__ void follow_path(const vf_dense_view &s, cursor<COUNT> at, stride each, int count)
 {
     const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * BOTH_HALVES, p2 = (uint32_t)s.tuning.dense_p2 * BOTH_HALVES;
-    uint32_t cost[COUNT / 2], matching[COUNT / 2], least = 0;
-    auto *to = at.costs;
-    constexpr int MANY = PREFETCH(COUNT);
-    path_input<COUNT> ahead[MANY] = {};
-    const auto load_next = [&](int k) {
-        load_input<COUNT, FIRST>(ahead[k], at);
-        move_pointer(at.census0, each.census0);
-        move_pointer(at.census1, each.census1[k % 2]);
-        if (!FIRST) move_pointer(at.costs, each.costs);
-    };
+    const int lane = threadIdx.x % VF_WARP;
+    constexpr int MANY = BATCH(COUNT);
+    uint32_t cost[COUNT / 2], least = 0, census0 = 0;
+    path_input<COUNT> input[MANY] = {};
     const auto advance = [&](int k) {
-        uint32_t next[COUNT / 2];
-        matching_costs(next, ahead[(k + 1) % MANY]);
+        uint32_t matching[COUNT / 2];
+        matching_costs(matching, __shfl_sync(VF_ALL, census0, k), input[k]);
         extend_path<COUNT>(cost, least, matching, p1, p2);
         const auto own = lane_bytes<COUNT>::pack(cost);
-        *to = FIRST ? own : lane_bytes<COUNT>::add(ahead[k].sum, own);
-        move_pointer(to, each.costs);
-#pragma unroll
-        for (int i = 0; i < COUNT / 2; i++) matching[i] = next[i];
+        *pixel(at.costs, each.costs, k) = FIRST ? own : lane_bytes<COUNT>::add(input[k].sum, own);
     };
+    const auto load_census0 = [&](int from, int many) {
+        if (lane < many) census0 = *pixel(at.census0, each.census0, from);
+    };
+    const auto next_batch = [&]() {
+        at.census0 = pixel(at.census0, each.census0, MANY);
+        at.census1[0] = pixel(at.census1[0], each.census1, MANY);
+        at.census1[1] = pixel(at.census1[1], each.census1, MANY);
+        at.costs = pixel(at.costs, each.costs, MANY);
+        /* hides the strides from the compiler, which else keeps their multiples in registers */
+        asm("" : "+r"(each.census0), "+r"(each.census1), "+r"(each.costs));
+    };
+    load_census0(0, vf_min(count, MANY));
+    if (!FIRST) prefetch_sums<COUNT>(at.costs, each.costs, MANY, count);
 #pragma unroll
     for (int k = 0; k < MANY; k++)
-        if (k < count) load_next(k);
+        if (k < count) load_input<COUNT, FIRST>(input[k], at, each, k);
 #pragma unroll
     for (int k = 0; k < COUNT / 2; k++) cost[k] = 0;
-    matching_costs(matching, ahead[0]);
     int left = count;
-    for (; left >= 2 * MANY; left -= MANY) { /* MANY pixels are loaded, and MANY more are to be loaded */
+    for (; left >= 2 * MANY; left -= MANY) {
+        if (!FIRST) prefetch_sums<COUNT>(at.costs, each.costs, 2 * MANY, left);
 #pragma unroll
-        for (int k = 0; k < MANY; k++) {
-            /* never true; but without it the compiler moves the loads of many pixels behind their use */
-            if (k % 2 == 0 && k >= left) return;
-            advance(k);
-            load_next(k);
-        }
+        for (int k = 0; k < MANY; k++) advance(k);
+        load_census0(MANY, MANY);
+#pragma unroll
+        for (int k = 0; k < MANY; k++) load_input<COUNT, FIRST>(input[k], at, each, MANY + k);
+        next_batch();
     }
     for (; left > 0; left -= MANY) {
 #pragma unroll
         for (int k = 0; k < MANY; k++) {
             if (k >= left) break;
             advance(k);
-            if (k + MANY < left) load_next(k);
+            if (k + MANY < left) load_input<COUNT, FIRST>(input[k], at, each, MANY + k);
         }
+        load_census0(MANY, left - MANY);
+        next_batch();
     }
 }
 
@@ -270,11 +268,8 @@ static __global__ void __launch_bounds__(VF_WARP)
     int y = along ? line : sign < 0 ? l.height - 1 : 0;
     for (int left = along ? l.width : l.height; left > 0;) {
         const int inside = sideways ? (sideways > 0 ? l.width - x : x + 1) : left, count = vf_min(inside, left);
-        const int bytes1 = (elements + down * (VF_WARP * COUNT)) * 4,
-                  other_copy = sideways ? (int)sizeof s.scratch->census1[0] - 4 : 0;
-        const int first = x % 2 ? other_copy : -other_copy; /* to the other copy of words; then back */
-        const stride each = {elements * 4, {bytes1 + first, bytes1 - first}, elements * (VF_WARP * COUNT)};
-        follow_path<COUNT, FIRST>(s, cursor_at<COUNT>(s, which, x, y), each, count);
+        const stride each = {elements * 4, (elements + down * (VF_WARP * COUNT)) * 4, elements * (VF_WARP * COUNT)};
+        follow_path<COUNT, FIRST>(s, cursor_at<COUNT>(s, which, x, y, sideways, each), each, count);
         x = sideways > 0 ? 0 : l.width - 1;
         y += sign * count;
         left -= count;

@@ -9,13 +9,18 @@
 #define WINNER_COLUMNS 96 /* of a row, of a warp */
 #define WINNER_PREFETCH 4 /* pixels whose costs are loaded ahead */
 
-/** A lane's costs of a pixel in both volumes. */
+/** A lane's costs of a pixel in both volumes, and their addresses. */
 template <int COUNT> struct volume_bytes {
     typename lane_bytes<COUNT>::type a, b;
 };
-template <int COUNT> static __device__ __forceinline__ volume_bytes<COUNT> load_volumes(const vf_dense_view &s, int at)
+template <int COUNT> struct volume_cursor {
+    const typename lane_bytes<COUNT>::type *a, *b;
+};
+/** i: pixels from there on. */
+template <int COUNT>
+static __device__ __forceinline__ volume_bytes<COUNT> load_volumes(const volume_cursor<COUNT> &at, int i)
 {
-    return volume_bytes<COUNT>{lane_costs<COUNT>(s, 0)[at * VF_WARP], lane_costs<COUNT>(s, 1)[at * VF_WARP]};
+    return volume_bytes<COUNT>{at.a[i * VF_WARP], at.b[i * VF_WARP]};
 }
 
 /** Index of the lane's k-th disparity. */
@@ -24,9 +29,12 @@ static __device__ __forceinline__ int disparity_index(int k)
     return k / 2 * DISPARITY_GROUP + (int)(threadIdx.x % VF_WARP) * 2 + k % 2;
 }
 
-#define NO_SUM 0x1000u /* above any sum; as a bit of a sum: no candidate */
+#define NO_SUM 0x1000u            /* above any sum */
+#define SUM_BIAS (3 * NO_SUM)     /* added to every sum until the second best is found */
+#define NO_CANDIDATE (4 * NO_SUM) /* as a bit of a sum */
 
-/** A lane's sums of a pixel, packed: of each four the first and the third in a word, then the second and the fourth. */
+/** A lane's sums of a pixel, each with SUM_BIAS, packed: of each four the first and the third in a word, then the
+ *  second and the fourth. */
 template <int COUNT> struct packed_sums {
     uint32_t two[COUNT > 2 ? COUNT / 2 : 2];
 };
@@ -36,9 +44,9 @@ template <int COUNT> static __device__ __forceinline__ packed_sums<COUNT> add_vo
 #pragma unroll
     for (int k = 0; k < COUNT; k += 4) {
         const uint32_t a = lane_bytes<COUNT>::word(bytes.a, k), b = lane_bytes<COUNT>::word(bytes.b, k),
-                       none = COUNT == 2 ? NO_SUM << 16 : 0;
-        s.two[k / 2] = __byte_perm(a, 0, 0x4240) + __byte_perm(b, 0, 0x4240) + none;
-        s.two[k / 2 + 1] = __byte_perm(a, 0, 0x4341) + __byte_perm(b, 0, 0x4341) + none;
+                       bias = SUM_BIAS * BOTH_HALVES + (COUNT == 2 ? NO_CANDIDATE << 16 : 0);
+        s.two[k / 2] = __byte_perm(a, 0, 0x4240) + __byte_perm(b, 0, 0x4240) + bias;
+        s.two[k / 2 + 1] = __byte_perm(a, 0, 0x4341) + __byte_perm(b, 0, 0x4341) + bias;
     }
     return s;
 }
@@ -47,7 +55,10 @@ template <int COUNT> static __device__ __forceinline__ packed_sums<COUNT> add_vo
 static __device__ __forceinline__ int word_of(int k) { return k / 4 * 2 + k % 2; }
 static __device__ __forceinline__ int half_of(int k) { return k / 2 % 2; }
 
-/** vf_dense_key() of each of a lane's disparities. */
+#define KEY_BIAS (SUM_BIAS << 8)          /* of a key that is made from a sum with its bias */
+#define NO_KEY ((SUM_BIAS + NO_SUM) << 8) /* above any key with its bias */
+
+/** vf_dense_key() of each of a lane's disparities, with KEY_BIAS. */
 template <int COUNT>
 static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const packed_sums<COUNT> &s)
 {
@@ -56,31 +67,32 @@ static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const p
         key[k] = __byte_perm(s.two[word_of(k)], disparity_index(k), half_of(k) ? 0x5324 : 0x5104);
 }
 
-/** Removes keys and sums from index `candidates` on. */
-template <int COUNT>
-static __device__ __forceinline__ void mask_candidates(uint32_t (&key)[COUNT], packed_sums<COUNT> &s, int candidates)
+/** Marks sums from index `candidates` on. */
+template <int COUNT> static __device__ __forceinline__ void mask_candidates(packed_sums<COUNT> &s, int candidates)
 {
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
-        if (disparity_index(k) < candidates) continue;
-        key[k] = VF_NONE;
-        s.two[word_of(k)] |= NO_SUM << 16 * half_of(k);
+        if (half_of(k)) continue;
+        /* top bits of the halves: 1 where the index is not below */
+        const uint32_t beyond = (0x8000 + disparity_index(k)) * BOTH_HALVES + (DISPARITY_GROUP << 16) -
+                                (uint32_t)vf_max(candidates, 0) * BOTH_HALVES;
+        s.two[word_of(k)] |= (beyond >> 1) & (NO_CANDIDATE * BOTH_HALVES);
     }
 }
 
-/** Halves of a word, each less 0x4000, but 3 where that is above 3 or negative. Each half is within
+/** Halves of a + offset, each less 0x4000, but 3 where that is above 3 or negative. Each half of the sum is within
  *  0x3f00 .. 0x4200. */
-static __device__ __forceinline__ uint32_t offset_or_3(uint32_t a)
+static __device__ __forceinline__ uint32_t offset_or_3(uint32_t a, uint32_t offset)
 {
 #if VF_ARCH >= 900 && __CUDACC_VER_MAJOR__ >= 12
-    return __viaddmin_u16x2(a, 0xc000 * BOTH_HALVES, 3 * BOTH_HALVES);
+    return __viaddmin_u16x2(a, offset + 0xc000 * BOTH_HALVES, 3 * BOTH_HALVES);
 #else
-    return min_u16x2(a & 0x3fff * BOTH_HALVES, 3 * BOTH_HALVES);
+    return min_u16x2((a + offset) & (0x3fff * BOTH_HALVES), 3 * BOTH_HALVES);
 #endif
 }
 
-/** A pixel's best key, and in both halves the least sum of a disparity that is not its neighbour; NO_SUM or more:
- *  none. */
+/** A pixel's best key, with KEY_BIAS, and in both halves the least sum of a disparity that is not its neighbour; NO_SUM
+ *  or more: none. */
 struct winner {
     uint32_t best, second;
 };
@@ -91,14 +103,15 @@ static __device__ __forceinline__ winner find_winner(const uint32_t (&key)[COUNT
 #pragma unroll
     for (int k = 0; k < COUNT; k++) w.best = min(w.best, key[k]);
     w.best = vf_warp_min(w.best);
-    const uint32_t index = w.best & 255;
+    /* distance of both indices of a word to the best: 0x4000 .. 0x4002 for the best and its neighbours, whose sums keep
+     * NO_SUM or more of their bias; of other words than the first: `offset` more */
+    const uint32_t distance = (0x4001 + disparity_index(0)) * BOTH_HALVES + (DISPARITY_GROUP << 16) -
+                              (w.best & 255) * BOTH_HALVES;
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
         if (half_of(k)) continue;
-        /* distance of both indices to the best: 0x4000 .. 0x4002 for the best and its neighbours, whose sums go */
-        const uint32_t offset = (0x4001 + disparity_index(k)) * BOTH_HALVES + (DISPARITY_GROUP << 16) -
-                                index * BOTH_HALVES;
-        w.second = min_u16x2(w.second, s.two[word_of(k)] | (3 * NO_SUM * BOTH_HALVES - offset_or_3(offset) * NO_SUM));
+        const uint32_t offset = (uint32_t)(k / 2 * DISPARITY_GROUP + k % 2) * BOTH_HALVES;
+        w.second = min_u16x2(w.second, s.two[word_of(k)] - offset_or_3(distance, offset) * NO_SUM);
     }
     w.second = vf_warp_min(min_u16x2(w.second, __byte_perm(w.second, 0, 0x1032)));
     return w;
@@ -120,20 +133,22 @@ static __device__ __forceinline__ void store_winner(const vf_dense_view &s, int 
     vf_dense_scratch &m = *s.scratch;
     const vf_dense_tuning &t = s.tuning;
     const int candidates = vf_dense_candidates(&t, x), index = w.best & 255;
+    const uint32_t best = (w.best - KEY_BIAS) >> 8;
     uint32_t margin = 0, disparity = VF_DENSE_NONE;
     if (candidates > 0)
-        margin = vf_dense_margin(&t, w.best >> 8, w.second >= NO_SUM * BOTH_HALVES ? VF_NONE : w.second & 0xffff);
+        margin = vf_dense_margin(&t, best, w.second >= NO_SUM * BOTH_HALVES ? VF_NONE : w.second & 0xffff);
     if (margin) {
         const uint32_t before = index > 0 ? sum_of<COUNT>(s, at, index - 1) : VF_NONE;
         const uint32_t after = index + 1 < candidates ? sum_of<COUNT>(s, at, index + 1) : VF_NONE;
-        disparity = vf_dense_disparity(&t, index, before, w.best >> 8, after);
+        disparity = vf_dense_disparity(&t, index, before, best, after);
     }
     m.winner[at] = (uint16_t)disparity;
     m.margin[at] = (uint8_t)margin;
 }
 
 /** Systolic minimum of camera 1's keys: its pixel x - i has index i at pixel x of camera 0, and index i + 1 at the
- *  next, so each key moves on by one index a pixel. best: keys of a lane, updated with the pixel's and moved.
+ *  next, so each key moves on by one index a pixel. best: keys of a lane, with KEY_BIAS, updated with
+ *  the pixel's and moved.
  *  Returns, in the last lane, the key that is complete: it had the last index. */
 template <int COUNT>
 static __device__ __forceinline__ uint32_t shift_back_keys(uint32_t (&best)[COUNT], const uint32_t (&key)[COUNT])
@@ -163,36 +178,57 @@ template <int COUNT> static __global__ void __launch_bounds__(VF_WARP) winners_k
     const int lane = threadIdx.x, least = s.tuning.dense_least_px, row = blockIdx.y * l.pitch;
     const int x0 = blockIdx.x * WINNER_COLUMNS, end = vf_min(x0 + WINNER_COLUMNS, l.width);
     uint32_t *back = s.scratch->back_key + row, best[COUNT];
+    volume_cursor<COUNT> at = {lane_costs<COUNT>(s, 0) + (size_t)(row + x0) * VF_WARP,
+                               lane_costs<COUNT>(s, 1) + (size_t)(row + x0) * VF_WARP};
     volume_bytes<COUNT> ahead[WINNER_PREFETCH];
     const auto update_back = [&](int match, uint32_t key) {
-        if (match >= 0 && key != VF_NONE) atomicMin(&back[match], key);
+        if (match >= 0 && key < NO_KEY) atomicMin(&back[match], key - KEY_BIAS);
     };
-    const auto process = [&](int x, int i, int from, int candidates) {
+    const auto process = [&](int i, int from, int candidates) {
         uint32_t key[COUNT];
         packed_sums<COUNT> sums = add_volumes(ahead[i]);
+        if (candidates < VF_WARP * COUNT) mask_candidates(sums, candidates);
         make_keys(key, sums);
-        if (candidates < VF_WARP * COUNT) mask_candidates(key, sums, candidates);
-        ahead[i] = load_volumes<COUNT>(s, row + vf_min(x + i + WINNER_PREFETCH, end - 1)); /* from `end` on: unused */
+        ahead[i] = load_volumes(at, i);
         found[from + i] = find_winner(key, sums);
         const uint32_t last = shift_back_keys(best, key);
         if (lane == VF_WARP - 1) complete[from + i] = last;
     };
+    /* moves from the pixels of x on to those behind; behind the last ones, which stay, nothing is read. Rows of a
+     * volume are whole numbers of WINNER_PREFETCH pixels */
+    const auto move_on = [&](int x) {
+        const int step = x + WINNER_PREFETCH < end ? WINNER_PREFETCH * VF_WARP : 0;
+        at.a += step;
+        at.b += step;
+    };
 #pragma unroll
-    for (int k = 0; k < WINNER_PREFETCH; k++) ahead[k] = load_volumes<COUNT>(s, row + vf_min(x0 + k, end - 1));
+    for (int k = 0; k < WINNER_PREFETCH; k++) ahead[k] = load_volumes(at, k);
 #pragma unroll
     for (int k = 0; k < COUNT; k++) best[k] = VF_NONE;
     for (int begin = x0; begin < end; begin += VF_WARP) {
-        if (begin + VF_WARP <= end && vf_dense_candidates(&s.tuning, begin) == VF_WARP * COUNT) {
-            for (int from = 0; from < VF_WARP; from += WINNER_PREFETCH)
+        const int candidates = vf_dense_candidates(&s.tuning, begin);
+        if (begin + VF_WARP <= end && candidates == VF_WARP * COUNT) {
+            for (int from = 0; from < VF_WARP; from += WINNER_PREFETCH) {
+                move_on(begin + from);
 #pragma unroll
-                for (int i = 0; i < WINNER_PREFETCH; i++) process(begin + from, i, from, VF_WARP * COUNT);
+                for (int i = 0; i < WINNER_PREFETCH; i++) process(i, from, VF_WARP * COUNT);
+            }
+        } else if (begin + VF_WARP <= end) {
+            for (int from = 0; from < VF_WARP; from += WINNER_PREFETCH) {
+                move_on(begin + from);
+#pragma unroll
+                for (int i = 0; i < WINNER_PREFETCH; i++)
+                    process(i, from, vf_dense_candidates(&s.tuning, begin + from + i));
+            }
         } else {
-            for (int from = 0; begin + from < vf_min(begin + VF_WARP, end); from += WINNER_PREFETCH)
+            for (int from = 0; begin + from < end; from += WINNER_PREFETCH) {
+                move_on(begin + from);
 #pragma unroll
                 for (int i = 0; i < WINNER_PREFETCH; i++) {
                     if (begin + from + i >= end) break;
-                    process(begin + from, i, from, vf_dense_candidates(&s.tuning, begin + from + i));
+                    process(i, from, vf_dense_candidates(&s.tuning, begin + from + i));
                 }
+            }
         }
         __syncwarp();
         const int x = begin + lane;

@@ -36,8 +36,8 @@
  *         8 VFRONT_DISPARITIES a row: census words, two volumes of summed path costs of a byte each, because two
  *         directions are under way at a time, and disparities before the filters
  * Shared  the arithmetic of this file, but for these pairs (host form / kernel), each in the form that is fast there:
- *         census_row() / vf_dense_census(): bytes of a whole row, for vector code; one word a thread. The host form
- *             takes vf_dense_census() at the border alone. Both expand VF_DENSE_CENSUS_HIGH, _MIDDLE and _LOW
+ *         census_row() / census_k(): bytes of a whole row, for vector code; words of four pixels a thread. The host
+ *             form takes vf_dense_census() at the border. All expand VF_DENSE_CENSUS_HIGH, _MIDDLE and _LOW
  *         hamming() / matching_costs(): bit sums in vector code; the population count instruction
  *         extend_path() / extend_path(): bytes, disparity by disparity; two 16-bit costs a register, over a warp
  *         sum_volumes(), winner_of() / add_volumes(), find_winner(): loops over disparities; packed sums over a warp

@@ -7,6 +7,7 @@ know, so that tests/emulate/block.cpp can run it. Line numbers stay.
 
     kernel<<<grid, block, bytes, stream>>>(arguments);  ->  emulate::launch("kernel", grid, block, bytes, [&] { kernel(arguments); });
     asm("mad.lo.u32 %0, %1, 3, %2;" : "=r"(a) : ...);   ->  ptx_mad_lo_u32(a, b, 3, c);      functions of tests/emulate/cuda_runtime.h
+    asm("prefetch.global.L2 [%0];" : : "l"(a));         ->  ptx_prefetch_global_L2(a);
     extern __shared__ T name[];                         ->  T *const name = (T *)emulate::dynamic_shared();
 """
 import pathlib
@@ -61,7 +62,7 @@ def assembly(text):
         out += text[at : match.start()]
         if code:
             name, _, rest = code.rstrip(";").partition(" ")
-            words = re.sub(r"%%(\w+)", r"ptx_\1", rest)
+            words = re.sub(r"%%(\w+)", r"ptx_\1", rest.replace("[", "").replace("]", ""))
             words = re.sub(r"%(\d)", lambda m: operands[int(m[1])], words)
             out += f"ptx_{name.replace('.', '_')}({words})"
         else:

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* dense: census words. A thread makes those of CENSUS_PX consecutive pixels, each as three bytes of which a word has
+ * those of all its pixels. A comparison is a difference of 16 bits with the sign as its result: two subtractions, one
+ * instruction that copies four signs to the bytes of a word, and one that takes a bit of each. */
+#ifndef VF_DENSE_CENSUS_CUH
+#define VF_DENSE_CENSUS_CUH
+
+#include "dense_packed.cuh"
+
+#define CENSUS_PX 4       /* consecutive pixels of a thread: the bytes of a word */
+#define CENSUS_THREADS 64 /* of a block, along a row */
+VF_STATIC_ASSERT(VF_DENSE_CENSUS_RADIUS < CENSUS_PX, "a window reaches into the words on both sides, not beyond");
+
+/** Elements of a row of camera 1's census words. Word i belongs to column i - dense_disparities - dense_least_px,
+ *  or to column 0 where that is negative: so a pixel of camera 0 in column x has the word of index d at x +
+ *  dense_disparities - d, and no index needs a bound. The words are stored twice, the second copy one element
+ *  earlier, so that the words of two neighbouring disparities are an aligned pair in one of the copies. */
+static __host__ __device__ __forceinline__ int census1_pitch(const vf_dense_view &s)
+{
+    return s.geometry.level[0][0].pitch + s.tuning.dense_disparities;
+}
+
+/** Pixels of a row from 3 left of a thread's first pixel to 4 right of it, each with the one two columns further: the
+ *  pixels u and u + 2 are the halves of pair[u + 3]. */
+struct census_pairs {
+    uint32_t pair[2 * VF_DENSE_CENSUS_RADIUS + 2];
+};
+/** Where a thread's pixels lie in a row: offsets of the words before and behind its own [bytes]; selectors of
+ *  __byte_perm() that put the nearest pixel in place of those beyond the border. */
+struct census_window {
+    int before, behind;
+    uint32_t before_selector, own_selector, behind_selector;
+};
+/** x: first pixel of the thread; width: of the picture. */
+static __device__ __forceinline__ census_window census_window_at(int x, int width)
+{
+    const uint32_t most = (uint32_t)vf_min(width - 1 - x, 2 * CENSUS_PX - 1); /* of the bytes of both words */
+    census_window w = {x ? -CENSUS_PX : 0, x + CENSUS_PX < width ? CENSUS_PX : 0, x ? 0x3210u : 0x4444u, 0, 0};
+#pragma unroll
+    for (uint32_t k = 0; k < CENSUS_PX; k++) {
+        w.own_selector |= min(k, most) << 4 * k;
+        w.behind_selector |= min(k + CENSUS_PX, most) << 4 * k;
+    }
+    return w;
+}
+/** Reads a thread's part of a row. at: its pixels. */
+static __device__ __forceinline__ census_pairs load_census_row(const uint8_t *at, const census_window &w)
+{
+    const uint32_t word = *reinterpret_cast<const uint32_t *>(at),
+                   before = __byte_perm(*reinterpret_cast<const uint32_t *>(at + w.before), word, w.before_selector),
+                   behind = __byte_perm(word, *reinterpret_cast<const uint32_t *>(at + w.behind), w.behind_selector),
+                   own = __byte_perm(word, 0, w.own_selector), even = own & 0x00ff00ff,
+                   odd = __byte_perm(own, 0, 0x4341), left = __byte_perm(before, 0, 0x4341),
+                   right = behind & 0x00ff00ff;
+    const census_pairs p = {{left, __byte_perm(before, even, 0x5452), __byte_perm(left, odd, 0x5432), even, odd,
+                             __byte_perm(even, right, 0x5432), __byte_perm(odd, behind, 0x3532), right}};
+    return p;
+}
+
+/** Census words of both cameras; clears the keys of camera 1 and the count of disparities. */
+static __global__ void __launch_bounds__(CENSUS_THREADS) census_k(const VF_CONSTANT vf_dense_view s)
+{
+    enum { RADIUS = VF_DENSE_CENSUS_RADIUS };
+    vf_dense_scratch &m = *s.scratch;
+    const vf_level &l = picture(s);
+    const int x = (blockIdx.x * CENSUS_THREADS + threadIdx.x) * CENSUS_PX, y = blockIdx.y, camera = blockIdx.z,
+              at = y * l.pitch + x, inside = vf_min(x, (l.width - 1) / CENSUS_PX * CENSUS_PX);
+    const uint8_t *pixels = s.pictures.level0[s.parity][camera];
+    if (x == 0 && y == 0 && camera == 0) {
+        vf_clock_start(s.clock, 0);
+        s.dense->valid = 0;
+    }
+    if (x >= l.width && (blockIdx.x || threadIdx.x >= VF_WARP)) return; /* the first warp needs all its lanes below */
+    const census_window w = census_window_at(inside, l.width);
+    census_pairs row[2 * RADIUS + 1];
+#pragma unroll
+    for (int k = -RADIUS; k <= RADIUS; k++)
+        row[k + RADIUS] = load_census_row(pixels + (uint32_t)(vf_clamp(y + k, 0, l.height - 1) * l.pitch + inside), w);
+    uint32_t high = 0, middle = 0, low = 0; /* a byte each of the words of the thread's pixels */
+    const auto brighter = [&](int u, int v, int p, int q) {
+        const census_pairs &a = row[v + RADIUS], &b = row[q + RADIUS];
+        const uint32_t least = (0x8000 - VF_DENSE_CENSUS_GREY - 1) * BOTH_HALVES; /* its top bit is set by more */
+        const uint32_t even = a.pair[u + RADIUS] + least - b.pair[p + RADIUS],
+                       odd = a.pair[u + RADIUS + 1] + least - b.pair[p + RADIUS + 1];
+        uint32_t four;
+        asm("prmt.b32 %0, %1, %2, 0xfbd9;" : "=r"(four) : "r"(even), "r"(odd));
+        return four;
+    };
+#define BRIGHTER(bit, u, v, p, q) | (brighter(u, v, p, q) & 0x01010101u << (bit))
+    high = high VF_DENSE_CENSUS_HIGH(BRIGHTER);
+    middle = middle VF_DENSE_CENSUS_MIDDLE(BRIGHTER);
+    low = low VF_DENSE_CENSUS_LOW(BRIGHTER);
+#undef BRIGHTER
+    const uint32_t low01 = __byte_perm(low, middle, 0x5140), low23 = __byte_perm(low, middle, 0x7362),
+                   high01 = __byte_perm(high, 0, 0x4140), high23 = __byte_perm(high, 0, 0x4342);
+    const uint32_t word[CENSUS_PX] = {__byte_perm(low01, high01, 0x5410), __byte_perm(low01, high01, 0x7632),
+                                      __byte_perm(low23, high23, 0x5410), __byte_perm(low23, high23, 0x7632)};
+    if (x < l.width)
+        *reinterpret_cast<uint4 *>((camera ? m.back_key : m.census0) + at) =
+            camera ? make_uint4(VF_NONE, VF_NONE, VF_NONE, VF_NONE) : make_uint4(word[0], word[1], word[2], word[3]);
+    if (!camera) return;
+    const int first = s.tuning.dense_disparities + s.tuning.dense_least_px; /* index of column 0 */
+    uint32_t *copy0 = m.census1[0] + y * census1_pitch(s), *copy1 = m.census1[1] + y * census1_pitch(s) - 1;
+#pragma unroll
+    for (int k = 0; k < CENSUS_PX; k++) {
+        const int i = first + x + k;
+        if (x + k < l.width - s.tuning.dense_least_px) copy0[i] = copy1[i] = word[k];
+    }
+    if (blockIdx.x || threadIdx.x >= VF_WARP) return;
+    const uint32_t column0 = __shfl_sync(VF_ALL, word[0], 0);
+    for (int i = threadIdx.x; i < vf_min(first, l.width + s.tuning.dense_disparities); i += VF_WARP) {
+        copy0[i] = column0;
+        if (i) copy1[i] = column0;
+    }
+}
+
+#endif
