@@ -78,13 +78,11 @@ template <int COUNT> static void launch_matching(const vf_dense_view &s, cudaStr
 {
     const vf_level &l = s.geometry.level[0][0];
     const int multiprocessors = vf_multiprocessors();
-    for (int pair = 0; pair < s.tuning.dense_paths / 2; pair++) {
-        const int lines = (pair < 2 ? l.height : l.width) + l.width;
-        if (pair)
-            paths_k<COUNT, false><<<lines, VF_WARP, 0, stream>>>(s, pair, multiprocessors);
-        else
-            paths_k<COUNT, true><<<lines, VF_WARP, 0, stream>>>(s, pair, multiprocessors);
-    }
+    const int straight = l.height + l.width, diagonal = 2 * l.width;
+    straight_paths_k<COUNT, true><<<straight, VF_WARP, 0, stream>>>(s, multiprocessors);
+    straight_paths_k<COUNT, false><<<straight, VF_WARP, 0, stream>>>(s, multiprocessors);
+    for (int sign = 1; sign >= -1 && s.tuning.dense_paths == 8; sign -= 2)
+        diagonal_paths_k<COUNT><<<diagonal, VF_WARP, 0, stream>>>(s, sign, multiprocessors);
     winners_k<COUNT><<<dim3(vf_blocks(l.width, WINNER_COLUMNS), l.height), VF_WARP, 0, stream>>>(s);
 }
 

@@ -20,6 +20,9 @@
 #ifndef VF_DENSE_BATCH
 #define VF_DENSE_BATCH 16
 #endif
+#ifndef VF_DENSE_BLOCKS
+#define VF_DENSE_BLOCKS 16 /* that a multiprocessor holds, by registers: an Orin takes no more */
+#endif
 /** Pixels of a path whose input is loaded at a time: as many as a thread's registers hold, and an even number, since
  *  words of camera 1 come from both copies in turn. */
 #define BATCH(count) ((count) > 4 ? VF_DENSE_BATCH / 2 : VF_DENSE_BATCH)
@@ -180,7 +183,7 @@ static __device__ __forceinline__ void extend_path(uint32_t (&cost)[COUNT / 2], 
  *  batch is loaded at once, behind the last pixel of the batch before: so a warp waits for memory once a batch. Loads
  *  that are spread over the pixels share one of the six counters that a warp waits by, and each wait is for the latest
  *  of them: two waits in 16 pixels, each as long as memory takes. */
-template <int COUNT, bool FIRST>
+template <int COUNT, bool FIRST, bool ALONG>
 static __device__ __forceinline__ void follow_path(const vf_dense_view &s, cursor<COUNT> at, stride each, int count)
 {
     const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * BOTH_HALVES, p2 = (uint32_t)s.tuning.dense_p2 * BOTH_HALVES;
@@ -203,8 +206,9 @@ static __device__ __forceinline__ void follow_path(const vf_dense_view &s, curso
         at.census1[0] = pixel(at.census1[0], each.census1, MANY);
         at.census1[1] = pixel(at.census1[1], each.census1, MANY);
         at.costs = pixel(at.costs, each.costs, MANY);
-        /* hides the strides from the compiler, which else keeps their multiples in registers */
-        asm("" : "+r"(each.census0), "+r"(each.census1), "+r"(each.costs));
+        /* hides the strides from the compiler, which else keeps their multiples in registers; those along rows are
+         * constants, and their multiples parts of instructions */
+        if (!ALONG) asm("" : "+r"(each.census0), "+r"(each.census1), "+r"(each.costs));
     };
     load_census0(0, vf_min(count, MANY));
     if (!FIRST) prefetch_sums<COUNT>(at.costs, each.costs, MANY, count);
@@ -246,30 +250,39 @@ static __device__ __forceinline__ int line_of_block(int block, int lines, int mu
     return line < even ? 2 * line : 2 * (line - even) + 1;
 }
 
-/** Path costs of a pair of directions, to volumes 0 and 1. pair 0: right, down. 1: left, up. 2: right and down,
- *  left and down. 3: left and up, right and up. Blocks are single warps, so that the compiler knows that lanes stay
- *  converged; the first ones follow the lines of the first direction. */
+/** Path costs of a pair of directions, to volumes 0 and 1: along rows and along columns, right and down if FIRST, else
+ *  left and up. Blocks are single warps, so that the compiler knows that lanes stay converged; the first ones follow
+ *  the lines of the first direction. */
 template <int COUNT, bool FIRST>
-static __global__ void __launch_bounds__(VF_WARP)
-    paths_k(const VF_CONSTANT vf_dense_view s, int pair, int multiprocessors)
+static __global__ void __launch_bounds__(VF_WARP, VF_DENSE_BLOCKS)
+    straight_paths_k(const VF_CONSTANT vf_dense_view s, int multiprocessors)
+{
+    constexpr int SIGN = FIRST ? 1 : -1;
+    const vf_level &l = picture(s);
+    const int line = blockIdx.x, first_x = FIRST ? 0 : l.width - 1, first_y = FIRST ? 0 : l.height - 1;
+    if (line < l.height) {
+        const stride each = {SIGN * 4, SIGN * 4, SIGN * VF_WARP * COUNT};
+        follow_path<COUNT, FIRST, true>(s, cursor_at<COUNT>(s, 0, first_x, line, SIGN, each), each, l.width);
+    } else {
+        const int x = line_of_block(line - l.height, l.width, multiprocessors), pitch = SIGN * l.pitch;
+        const stride each = {pitch * 4, (pitch + SIGN * VF_WARP * COUNT) * 4, pitch * (VF_WARP * COUNT)};
+        follow_path<COUNT, FIRST, false>(s, cursor_at<COUNT>(s, 1, x, first_y, 0, each), each, l.height);
+    }
+}
+
+/** Path costs of a pair of diagonals. sign 1: right and down, left and down; -1: left and up, right and up. */
+template <int COUNT>
+static __global__ void __launch_bounds__(VF_WARP, VF_DENSE_BLOCKS)
+    diagonal_paths_k(const VF_CONSTANT vf_dense_view s, int sign, int multiprocessors)
 {
     const vf_level &l = picture(s);
-    const int sign = pair % 2 ? -1 : 1, rows = pair < 2 ? l.height : 0, line = blockIdx.x;
-    const bool along = line < rows;
-    const int which = !along && (pair < 2 || line >= l.width),
-              sideways = along      ? sign
-                         : pair < 2 ? 0
-                         : which    ? -sign
-                                    : sign,
-              down = along ? 0 : sign;
-    const int elements = sideways + down * l.pitch;
-    int x = along ? (sign < 0 ? l.width - 1 : 0)
-                  : line_of_block(line - (pair < 2 ? rows : which * l.width), l.width, multiprocessors);
-    int y = along ? line : sign < 0 ? l.height - 1 : 0;
-    for (int left = along ? l.width : l.height; left > 0;) {
-        const int inside = sideways ? (sideways > 0 ? l.width - x : x + 1) : left, count = vf_min(inside, left);
-        const stride each = {elements * 4, (elements + down * (VF_WARP * COUNT)) * 4, elements * (VF_WARP * COUNT)};
-        follow_path<COUNT, FIRST>(s, cursor_at<COUNT>(s, which, x, y, sideways, each), each, count);
+    const int which = (int)blockIdx.x >= l.width, sideways = which ? -sign : sign;
+    const int elements = sideways + sign * l.pitch;
+    const stride each = {elements * 4, (elements + sign * (VF_WARP * COUNT)) * 4, elements * (VF_WARP * COUNT)};
+    int x = line_of_block(blockIdx.x - which * l.width, l.width, multiprocessors), y = sign < 0 ? l.height - 1 : 0;
+    for (int left = l.height; left > 0;) {
+        const int count = vf_min(sideways > 0 ? l.width - x : x + 1, left);
+        follow_path<COUNT, false, false>(s, cursor_at<COUNT>(s, which, x, y, sideways, each), each, count);
         x = sideways > 0 ? 0 : l.width - 1;
         y += sign * count;
         left -= count;
