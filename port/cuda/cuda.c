@@ -8,17 +8,12 @@
  * it is woken before the pictures are copied, so that it is awake when they are. The current device of the
  * application's threads is not touched. */
 #define _POSIX_C_SOURCE 200809L
-#include "cuda.h"
-
 #include <sched.h>
 #include <time.h>
 
+#include "job.h"
 #include "port/port.h"
 #include "result/carry.h"
-#include "thread.h"
-#if VFRONT_CUBLAS
-#include "kernels/geometry/cublas.h"
-#endif
 
 /** Time for which the thread looks for the next job before it sleeps [us]: longer than a step on a large GPU, so that
  *  it is awake when one step follows the other, and short beside the time between two pictures of a camera. */
@@ -47,44 +42,9 @@ struct pinned_arena {
     struct vf_carry_mirror mirror;
 };
 
-/** State of the port, in memory of its thread. Its caller touches it between jobs only, but for `at`. */
-struct cuda {
-    struct vf_thread thread;
-    const char *at; /* call that the thread is in, or was in last */
-    /* the job, and what became of it: a status, with a format and a word for vf_refuse() */
-    vfront_status_t (*job)(struct cuda *c);
-    vfront_status_t status;
-    const char *what, *rest;
-    int32_t number;
-    int in_init; /* 1: statuses are those of vfront_init(), else of a step */
-    /* what jobs take and give */
-    int32_t wait;          /* tuning value wait */
-    int32_t ordinal, rank; /* tuning values device, priority */
-    void *to;
-    const void *from, *last;
-    size_t bytes, pinned_bytes;
-    int mirrored; /* tuning value failover */
-    vfront_memory_t kind;
-    const uint8_t *seen;
-    int32_t parity;
-    uint32_t active;
-    int idle;      /* the stream has nothing to do */
-    char name[64]; /* of the device */
-    /* what is to be given back */
-    cudaStream_t stream[VFRONT_STAGES]; /* [0] runs the graphs; the others exist to capture branches */
-    cudaEvent_t done[VFRONT_STAGES];
-    cudaGraph_t graph[2];
-    cudaGraphExec_t exec[2];
-    void *device, *pinned, *pinned_seen;
-#if VFRONT_CUBLAS
-    struct vf_cublas cublas;
-#endif
-    struct vf_views view[2]; /* a copy: a launcher that is given up must not read the caller's */
-};
-
 /** The caller's side, in vf_state.private. */
 struct hold {
-    struct cuda *cuda; /* NULL: there is no thread */
+    struct vf_cuda *cuda; /* NULL: there is no thread */
     pthread_t thread;
     int asking;   /* the thread has been asked whether the device works */
     int given_up; /* a job or a step took too long: the thread may never be idle again */
@@ -93,7 +53,7 @@ VF_STATIC_ASSERT(sizeof(struct hold) <= sizeof(((struct vf_state *)0)->private),
                  "vfront: the CUDA port outgrew vf_state.private");
 
 static struct hold *hold_of(struct vf_state *state) { return (struct hold *)state->private; }
-static struct cuda *cuda_of(struct vf_state *state) { return hold_of(state)->cuda; }
+static struct vf_cuda *cuda_of(struct vf_state *state) { return hold_of(state)->cuda; }
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
@@ -115,35 +75,20 @@ static vfront_status_t status_of(cudaError_t error)
 }
 
 /** Notes why a job was refused or failed; returns the status. */
-static vfront_status_t refuse(struct cuda *c, vfront_status_t status, const char *what, const char *rest)
+static vfront_status_t refuse(struct vf_cuda *c, vfront_status_t status, const char *what, const char *rest)
 {
     c->what = what;
     c->rest = rest;
     return status;
 }
 
-static vfront_status_t fault(struct cuda *c, cudaError_t error, const char *call)
+vfront_status_t vf_cuda_fault(struct vf_cuda *c, cudaError_t error, const char *call)
 {
     (void)cudaGetLastError(); /* an error that can be cleared must not show up in a later, innocent call */
     return refuse(c, c->in_init ? status_of(error) : VFRONT_E_DEVICE, call, cudaGetErrorName(error));
 }
 
-/** Notes which call the thread is about to make. */
-static void at(struct cuda *c, const char *call) { __atomic_store_n(&c->at, call, __ATOMIC_RELAXED); }
-
-/** Makes a CUDA call, and returns from the function around it when that fails. */
-#define TRY(call)                                                                                                      \
-    do {                                                                                                               \
-        at(c, #call);                                                                                                  \
-        const cudaError_t error_ = (call);                                                                             \
-        if (error_ != cudaSuccess) return fault(c, error_, #call ": %s");                                              \
-    } while (0)
-
-/** Makes a CUDA call that gives something back, whatever becomes of it. */
-#define GIVE_BACK(call) (at(c, #call), (void)(call))
-
-/** Fault of a stage's launcher: in a call of cuBLAS, or of CUDA. */
-static vfront_status_t launch_fault(struct cuda *c, cudaError_t error, const char *stage)
+vfront_status_t vf_cuda_launch_fault(struct vf_cuda *c, cudaError_t error, const char *stage)
 {
 #if VFRONT_CUBLAS
     static const char *const name[] = {
@@ -165,19 +110,19 @@ static vfront_status_t launch_fault(struct cuda *c, cudaError_t error, const cha
         return refuse(c, VFRONT_E_DEVICE_MEMORY,
                       "%s: a block of its kernels needs more shared memory than this device has", stage);
     }
-    return fault(c, error, "launch of a stage: %s");
+    return vf_cuda_fault(c, error, "launch of a stage: %s");
 }
 
 /* ---- the thread, and jobs for it --------------------------------------------------------------------------------- */
 
-static void release(struct cuda *c);
+static void release(struct vf_cuda *c);
 
 /** Main of the thread. Whoever has left it behind cannot give anything back any more: it does so itself. */
 static void *serve(void *made)
 {
-    struct cuda c;
+    struct vf_cuda c;
     memset(&c, 0, sizeof c);
-    at(&c, "the start of the port's thread");
+    vf_cuda_at(&c, "the start of the port's thread");
     c.in_init = 1;
     vf_thread_begin(&c.thread, AWAKE_US, made, &c);
     while (vf_thread_next(&c.thread)) {
@@ -192,7 +137,7 @@ static void *serve(void *made)
 /** Gives the port up: the thread is not waited for any more. `format` has a %s for the call that it is in. */
 static vfront_status_t give_up(struct vf_state *state, const char *format)
 {
-    const struct cuda *c = cuda_of(state);
+    const struct vf_cuda *c = cuda_of(state);
     hold_of(state)->given_up = 1;
     return vf_refuse(state, VFRONT_E_ABANDONED, format, 0, __atomic_load_n(&c->at, __ATOMIC_RELAXED));
 }
@@ -207,14 +152,14 @@ static vfront_status_t settle(struct vf_state *state)
 /** Status of the job that is done. */
 static vfront_status_t outcome(struct vf_state *state)
 {
-    const struct cuda *c = cuda_of(state);
+    const struct vf_cuda *c = cuda_of(state);
     return c->status ? vf_refuse(state, c->status, c->what, c->number, c->rest) : VFRONT_OK;
 }
 
 /** Has a job done whose arguments are in place. The thread is idle. */
-static vfront_status_t have_done(struct vf_state *state, vfront_status_t (*job)(struct cuda *c))
+static vfront_status_t have_done(struct vf_state *state, vfront_status_t (*job)(struct vf_cuda *c))
 {
-    struct cuda *c = cuda_of(state);
+    struct vf_cuda *c = cuda_of(state);
     c->job = job;
     vf_thread_give(&c->thread);
     const vfront_status_t status = settle(state);
@@ -223,32 +168,32 @@ static vfront_status_t have_done(struct vf_state *state, vfront_status_t (*job)(
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
-static void release(struct cuda *c)
+static void release(struct vf_cuda *c)
 {
-    if (c->stream[0]) GIVE_BACK(cudaStreamSynchronize(c->stream[0]));
+    if (c->stream[0]) VF_GIVE_BACK(cudaStreamSynchronize(c->stream[0]));
     for (int parity = 0; parity < 2; parity++) {
-        if (c->exec[parity]) GIVE_BACK(cudaGraphExecDestroy(c->exec[parity]));
-        if (c->graph[parity]) GIVE_BACK(cudaGraphDestroy(c->graph[parity]));
+        if (c->exec[parity]) VF_GIVE_BACK(cudaGraphExecDestroy(c->exec[parity]));
+        if (c->graph[parity]) VF_GIVE_BACK(cudaGraphDestroy(c->graph[parity]));
         c->exec[parity] = NULL;
         c->graph[parity] = NULL;
     }
 #if VFRONT_CUBLAS
-    if (c->cublas.handle) GIVE_BACK(cublasDestroy(c->cublas.handle));
+    if (c->cublas.handle) VF_GIVE_BACK(cublasDestroy(c->cublas.handle));
     c->cublas.handle = NULL;
 #endif
     for (int i = 0; i < VFRONT_STAGES; i++) {
-        if (c->done[i]) GIVE_BACK(cudaEventDestroy(c->done[i]));
-        if (c->stream[i]) GIVE_BACK(cudaStreamDestroy(c->stream[i]));
+        if (c->done[i]) VF_GIVE_BACK(cudaEventDestroy(c->done[i]));
+        if (c->stream[i]) VF_GIVE_BACK(cudaStreamDestroy(c->stream[i]));
         c->done[i] = NULL;
         c->stream[i] = NULL;
     }
-    if (c->pinned) GIVE_BACK(cudaFreeHost(c->pinned));
-    if (c->device) GIVE_BACK(cudaFree(c->device));
+    if (c->pinned) VF_GIVE_BACK(cudaFreeHost(c->pinned));
+    if (c->device) VF_GIVE_BACK(cudaFree(c->device));
     c->pinned = c->device = NULL;
     (void)cudaGetLastError();
 }
 
-static vfront_status_t release_job(struct cuda *c)
+static vfront_status_t release_job(struct vf_cuda *c)
 {
     release(c);
     return VFRONT_OK;
@@ -265,36 +210,36 @@ static vfront_status_t cuda_close(struct vf_state *state)
     return status;
 }
 
-static vfront_status_t take_job(struct cuda *c)
+static vfront_status_t take_job(struct vf_cuda *c)
 {
     struct cudaDeviceProp properties;
     int devices = 0, least = 0, greatest = 0;
     if (c->wait != VFRONT_WAIT_SPIN) c->thread.awake_us = AWAKE_FRUGAL_US;
-    TRY(cudaGetDeviceCount(&devices));
+    VF_TRY(cudaGetDeviceCount(&devices));
     if (devices < 1) return refuse(c, VFRONT_E_NO_DEVICE, "no CUDA device", "");
     c->number = c->ordinal;
     if (c->ordinal >= devices) return refuse(c, VFRONT_E_NO_DEVICE, "no CUDA device of number %d: device", "");
-    TRY(cudaSetDevice(c->ordinal));
-    TRY(cudaGetDeviceProperties(&properties, c->ordinal));
+    VF_TRY(cudaSetDevice(c->ordinal));
+    VF_TRY(cudaGetDeviceProperties(&properties, c->ordinal));
     memcpy(c->name, properties.name, sizeof c->name - 1);
-    TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest)); /* a greater priority is a lower number */
+    VF_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest)); /* a greater priority is a lower number */
     c->number = c->rank;
     if (c->rank > least - greatest)
         return refuse(c, VFRONT_E_TUNING, "tuning value %d is below the lowest priority of this device: priority", "");
     for (int i = 0; i < VFRONT_STAGES; i++) {
-        TRY(cudaStreamCreateWithPriority(&c->stream[i], cudaStreamNonBlocking, greatest + c->rank));
-        TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming));
+        VF_TRY(cudaStreamCreateWithPriority(&c->stream[i], cudaStreamNonBlocking, greatest + c->rank));
+        VF_TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming));
     }
-    TRY(cudaMalloc(&c->device, sizeof(struct arena)));
-    TRY(cudaHostAlloc(&c->pinned, c->pinned_bytes, cudaHostAllocMapped));
-    TRY(cudaHostGetDevicePointer(&c->pinned_seen, c->pinned, 0));
-    TRY(cudaMemsetAsync(c->device, 0, sizeof(struct arena), c->stream[0]));
-    TRY(cudaStreamSynchronize(c->stream[0]));
+    VF_TRY(cudaMalloc(&c->device, sizeof(struct arena)));
+    VF_TRY(cudaHostAlloc(&c->pinned, c->pinned_bytes, cudaHostAllocMapped));
+    VF_TRY(cudaHostGetDevicePointer(&c->pinned_seen, c->pinned, 0));
+    VF_TRY(cudaMemsetAsync(c->device, 0, sizeof(struct arena), c->stream[0]));
+    VF_TRY(cudaStreamSynchronize(c->stream[0]));
     memset(c->pinned, 0, c->pinned_bytes);
 #if VFRONT_CUBLAS
-    at(c, "cublasCreate(&c->cublas.handle)");
+    vf_cuda_at(c, "cublasCreate(&c->cublas.handle)");
     const cudaError_t error = vf_cublas_note(&c->cublas, cublasCreate(&c->cublas.handle), "cublasCreate: %s");
-    if (error) return launch_fault(c, error, "ego");
+    if (error) return vf_cuda_launch_fault(c, error, "ego");
 #endif
     return VFRONT_OK;
 }
@@ -306,7 +251,7 @@ static vfront_status_t cuda_open(struct vf_state *state)
     memset(h, 0, sizeof *h);
     if (!vf_thread_start(&h->thread, serve, &made))
         return vf_refuse(state, VFRONT_E_DEVICE, "pthread_create: no thread for the port", 0, "");
-    struct cuda *c = h->cuda = made;
+    struct vf_cuda *c = h->cuda = made;
     c->wait = state->step[0].tuning.wait;
     c->ordinal = state->step[0].tuning.device;
     c->rank = state->step[0].tuning.priority;
@@ -328,10 +273,10 @@ static vfront_status_t cuda_open(struct vf_state *state)
     return VFRONT_OK;
 }
 
-static vfront_status_t write_job(struct cuda *c)
+static vfront_status_t write_job(struct vf_cuda *c)
 {
-    TRY(cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyHostToDevice, c->stream[0]));
-    TRY(cudaStreamSynchronize(c->stream[0]));
+    VF_TRY(cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyHostToDevice, c->stream[0]));
+    VF_TRY(cudaStreamSynchronize(c->stream[0]));
     return VFRONT_OK;
 }
 
@@ -339,7 +284,7 @@ static vfront_status_t write_job(struct cuda *c)
  *  read what is the caller's. */
 static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *from, size_t bytes)
 {
-    struct cuda *c = cuda_of(state);
+    struct vf_cuda *c = cuda_of(state);
     for (size_t done = 0; done < bytes; done += c->bytes) {
         c->bytes = bytes - done < sizeof state->pinned->mask ? bytes - done : sizeof state->pinned->mask;
         c->to = (char *)to + done;
@@ -350,159 +295,28 @@ static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *
     return VFRONT_OK;
 }
 
-static vfront_status_t read_job(struct cuda *c)
+static vfront_status_t read_job(struct vf_cuda *c)
 {
-    TRY(cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyDeviceToHost, c->stream[0]));
-    TRY(cudaStreamSynchronize(c->stream[0]));
+    VF_TRY(cudaMemcpyAsync(c->to, c->from, c->bytes, cudaMemcpyDeviceToHost, c->stream[0]));
+    VF_TRY(cudaStreamSynchronize(c->stream[0]));
     return VFRONT_OK;
 }
 
 /** Into the frame's masks in pinned memory, for the same reason. */
 static vfront_status_t cuda_read(struct vf_state *state, const void **at, const void *from, size_t bytes)
 {
-    struct cuda *c = cuda_of(state);
+    struct vf_cuda *c = cuda_of(state);
     *at = c->to = state->pinned->mask;
     c->from = from;
     c->bytes = bytes;
     return have_done(state, read_job);
 }
 
-/* ---- the graph --------------------------------------------------------------------------------------------------- */
-
-/* Check: early launches need what their stages need, or less. */
-enum {
-#define VF_STAGE(name, needs, what) NEEDS_##name = (int)(needs),
-#include "stages.def"
-#undef VF_STAGE
-};
-#define EARLY(name, needs)                                                                                             \
-    VF_STATIC_ASSERT(((needs) & ~(uint32_t)NEEDS_##name) == 0, "vfront: early launches of " #name " need more than "   \
-                                                               "it");
-VF_EARLY(EARLY)
-#undef EARLY
-
-static cudaError_t launch_early(struct cuda *c, const struct vf_views *v, int stage)
-{
-    switch (stage) {
-#define EARLY(name, needs)                                                                                             \
-    case VF_##name:                                                                                                    \
-        at(c, "the early launch of stage " #name);                                                                     \
-        return vf_##name##_early_cuda(&v->name, c->stream[VF_##name]);
-        VF_EARLY(EARLY)
-#undef EARLY
-    default: return cudaSuccess;
-    }
-}
-
-static cudaError_t launch(struct cuda *c, const struct vf_views *v, int stage)
-{
-    switch (stage) {
-#define VF_STAGE(name, needs, what)                                                                                    \
-    case VF_##name:                                                                                                    \
-        at(c, "the launch of stage " #name);                                                                           \
-        return vf_##name##_cuda(&v->name, c->stream[VF_##name]);
-#include "stages.def"
-#undef VF_STAGE
-    default: return cudaErrorInvalidValue;
-    }
-}
-
-/** Stages that the first launch of a stage waits for. */
-static uint32_t first_edges(int stage, uint32_t active)
-{
-    switch (stage) {
-#define EARLY(name, needs)                                                                                             \
-    case VF_##name: return vf_stages_last(needs, active);
-        VF_EARLY(EARLY)
-#undef EARLY
-    default: return vf_stage_edges((enum vf_stage)stage, active);
-    }
-}
-
-/** Makes a stage's stream wait for stages that are enqueued. */
-static vfront_status_t join(struct cuda *c, int stage, uint32_t edges)
-{
-    for (int before = 0; before < VFRONT_STAGES; before++)
-        if (edges >> before & 1) TRY(cudaStreamWaitEvent(c->stream[stage], c->done[before], 0));
-    return VFRONT_OK;
-}
-
-/** Enqueues a stage behind those that it waits for, which are enqueued; its early launches behind what they need. */
-static vfront_status_t enqueue_stage(struct cuda *c, const struct vf_views *v, int stage)
-{
-    vfront_status_t status = join(c, stage, first_edges(stage, c->active));
-    if (status) return status;
-    cudaError_t error = launch_early(c, v, stage);
-    if (error) return launch_fault(c, error, vfront_stage_name((size_t)stage));
-    status = join(c, stage, vf_stage_edges((enum vf_stage)stage, c->active) & ~first_edges(stage, c->active));
-    if (status) return status;
-    error = launch(c, v, stage);
-    if (error) return launch_fault(c, error, vfront_stage_name((size_t)stage));
-    TRY(cudaEventRecord(c->done[stage], c->stream[stage]));
-    return VFRONT_OK;
-}
-
-/** Enqueues the active stages, in their order but for those that wait for later ones. Stage 0 needs none, and is always
- *  active. */
-static vfront_status_t enqueue(struct cuda *c, int parity)
-{
-    vfront_status_t status = VFRONT_OK;
-    for (int i = 1; i < VFRONT_STAGES; i++) { /* what needs no other stage begins with the step */
-        if (!(c->active >> i & 1) || first_edges(i, c->active)) continue;
-        TRY(cudaEventRecord(c->done[i], c->stream[0]));
-        TRY(cudaStreamWaitEvent(c->stream[i], c->done[i], 0));
-    }
-    for (uint32_t left = c->active; left && !status;)
-        for (int i = 0; i < VFRONT_STAGES && !status; i++) {
-            if (!(left >> i & 1) || vf_stage_behind((enum vf_stage)i, c->active) & left) continue;
-            status = enqueue_stage(c, &c->view[parity], i);
-            left &= ~(1u << i);
-        }
-    if (status) return status;
-    TRY(cudaStreamWaitEvent(c->stream[0], c->done[VF_report], 0));
-    return VFRONT_OK;
-}
-
-static vfront_status_t capture(struct cuda *c, int parity)
-{
-    TRY(cudaStreamBeginCapture(c->stream[0], cudaStreamCaptureModeThreadLocal));
-    const vfront_status_t status = enqueue(c, parity);
-    if (status) {
-        cudaGraph_t broken = NULL;
-        GIVE_BACK(cudaStreamEndCapture(c->stream[0], &broken));
-        if (broken) GIVE_BACK(cudaGraphDestroy(broken));
-        (void)cudaGetLastError();
-        return status;
-    }
-    TRY(cudaStreamEndCapture(c->stream[0], &c->graph[parity]));
-#if CUDART_VERSION >= 12000
-    TRY(cudaGraphInstantiate(&c->exec[parity], c->graph[parity], 0));
-#else
-    TRY(cudaGraphInstantiate(&c->exec[parity], c->graph[parity], NULL, NULL, 0));
-#endif
-#if CUDART_VERSION >= 11010
-    TRY(cudaGraphUpload(c->exec[parity], c->stream[0]));
-#endif
-    return VFRONT_OK;
-}
-
-static vfront_status_t ready_job(struct cuda *c)
-{
-    for (int parity = 0; parity < 2; parity++) {
-        const vfront_status_t status = capture(c, parity);
-        if (status) return status;
-    }
-    for (int parity = 1; parity >= 0; parity--) {
-        TRY(cudaGraphLaunch(c->exec[parity], c->stream[0]));
-        TRY(cudaStreamSynchronize(c->stream[0]));
-    }
-    c->in_init = 0;
-    return VFRONT_OK;
-}
+/* ---- the graph: graph.c ------------------------------------------------------------------------------------------ */
 
 static vfront_status_t cuda_ready(struct vf_state *state)
 {
-    struct cuda *c = cuda_of(state);
+    struct vf_cuda *c = cuda_of(state);
     c->active = state->step[0].geometry.active;
     for (int parity = 0; parity < 2; parity++) {
 #if VFRONT_CUBLAS
@@ -511,22 +325,22 @@ static vfront_status_t cuda_ready(struct vf_state *state)
 #endif
         c->view[parity] = state->view[parity];
     }
-    return have_done(state, ready_job);
+    return have_done(state, vf_cuda_ready_job);
 }
 
 /* ---- the step ---------------------------------------------------------------------------------------------------- */
 
 /** An address as the device sees it, if it is of the kind that the caller says. */
-static vfront_status_t look_up(struct cuda *c, const void *address)
+static vfront_status_t look_up(struct vf_cuda *c, const void *address)
 {
     struct cudaPointerAttributes a;
-    at(c, "cudaPointerGetAttributes");
+    vf_cuda_at(c, "cudaPointerGetAttributes");
     const cudaError_t error = cudaPointerGetAttributes(&a, address);
     if (error == cudaErrorInvalidValue) {
         (void)cudaGetLastError();
         return refuse(c, VFRONT_E_MEMORY_KIND, "frame: address that CUDA does not know", "");
     }
-    if (error != cudaSuccess) return fault(c, error, "cudaPointerGetAttributes: %s");
+    if (error != cudaSuccess) return vf_cuda_fault(c, error, "cudaPointerGetAttributes: %s");
     if (c->mirrored && a.type == cudaMemoryTypeManaged)
         return refuse(c, VFRONT_E_MEMORY_KIND, "frame: managed memory, which failover cannot read", "");
     const int device = a.type == cudaMemoryTypeDevice || a.type == cudaMemoryTypeManaged;
@@ -538,7 +352,7 @@ static vfront_status_t look_up(struct cuda *c, const void *address)
 }
 
 /** First byte of a picture as the device sees it. */
-static vfront_status_t look_up_job(struct cuda *c)
+static vfront_status_t look_up_job(struct vf_cuda *c)
 {
     const vfront_status_t status = look_up(c, c->last);
     return status ? status : look_up(c, c->from);
@@ -575,7 +389,7 @@ static uint32_t copy_picture(uint8_t *to, const vfront_picture_t *picture, size_
 static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input,
                                   struct vf_source *source)
 {
-    struct cuda *c = cuda_of(state);
+    struct vf_cuda *c = cuda_of(state);
     const size_t row = (size_t)vf_format_bytes(picture->format) * (size_t)picture->width_px;
     const size_t last = (size_t)picture->pitch_bytes * (size_t)(picture->height_px - 1) + row - 1;
     source->pitch = picture->pitch_bytes;
@@ -601,9 +415,9 @@ static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t
     return VFRONT_OK;
 }
 
-static vfront_status_t launch_job(struct cuda *c)
+static vfront_status_t launch_job(struct vf_cuda *c)
 {
-    TRY(cudaGraphLaunch(c->exec[c->parity], c->stream[0]));
+    VF_TRY(cudaGraphLaunch(c->exec[c->parity], c->stream[0]));
     return VFRONT_OK;
 }
 
@@ -623,12 +437,13 @@ static int arrived(const struct vf_state *state)
 }
 
 /** Notes in `idle` whether the device works. VFRONT_E_DEVICE: it failed. */
-static vfront_status_t query_job(struct cuda *c)
+static vfront_status_t query_job(struct vf_cuda *c)
 {
-    at(c, "cudaStreamQuery(c->stream[0])");
+    vf_cuda_at(c, "cudaStreamQuery(c->stream[0])");
     const cudaError_t error = cudaStreamQuery(c->stream[0]);
     c->idle = error == cudaSuccess;
-    return error == cudaSuccess || error == cudaErrorNotReady ? VFRONT_OK : fault(c, error, "cudaStreamQuery: %s");
+    return error == cudaSuccess || error == cudaErrorNotReady ? VFRONT_OK
+                                                              : vf_cuda_fault(c, error, "cudaStreamQuery: %s");
 }
 
 /** Asks the thread whether the device works, or looks at its answer if there is one. VFRONT_OK: nothing is known to be
@@ -636,7 +451,7 @@ static vfront_status_t query_job(struct cuda *c)
 static vfront_status_t ask(struct vf_state *state)
 {
     struct hold *h = hold_of(state);
-    struct cuda *c = h->cuda;
+    struct vf_cuda *c = h->cuda;
     if (!vf_thread_idle(&c->thread)) return VFRONT_OK;
     if (!h->asking) {
         h->asking = 1;
@@ -682,10 +497,10 @@ static vfront_status_t cuda_wait(struct vf_state *state, uint32_t timeout_us)
 }
 
 /** VFRONT_OK if the device works and is idle. An error that a second call reports again is the context's. */
-static vfront_status_t recover_job(struct cuda *c)
+static vfront_status_t recover_job(struct vf_cuda *c)
 {
     cudaError_t error = cudaSuccess;
-    at(c, "cudaStreamQuery(c->stream[0])");
+    vf_cuda_at(c, "cudaStreamQuery(c->stream[0])");
     for (int i = 0; i < 2 && error != cudaErrorNotReady; i++) {
         error = cudaStreamQuery(c->stream[0]);
         if (error) (void)cudaGetLastError();

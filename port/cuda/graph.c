@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* The graph of a step, for each parity: the active stages are enqueued once, in streams that wait for one another by
+ * events, while the stream of the graph captures them. */
+#include "core/views.h"
+#include "job.h"
+
+/* Check: early launches need what their stages need, or less. */
+enum {
+#define VF_STAGE(name, needs, what) NEEDS_##name = (int)(needs),
+#include "stages.def"
+#undef VF_STAGE
+};
+#define EARLY(name, needs)                                                                                             \
+    VF_STATIC_ASSERT(((needs) & ~(uint32_t)NEEDS_##name) == 0, "vfront: early launches of " #name " need more than "   \
+                                                               "it");
+VF_EARLY(EARLY)
+#undef EARLY
+
+static cudaError_t launch_early(struct vf_cuda *c, const struct vf_views *v, int stage)
+{
+    switch (stage) {
+#define EARLY(name, needs)                                                                                             \
+    case VF_##name:                                                                                                    \
+        vf_cuda_at(c, "the early launch of stage " #name);                                                             \
+        return vf_##name##_early_cuda(&v->name, c->stream[VF_##name]);
+        VF_EARLY(EARLY)
+#undef EARLY
+    default: return cudaSuccess;
+    }
+}
+
+static cudaError_t launch(struct vf_cuda *c, const struct vf_views *v, int stage)
+{
+    switch (stage) {
+#define VF_STAGE(name, needs, what)                                                                                    \
+    case VF_##name:                                                                                                    \
+        vf_cuda_at(c, "the launch of stage " #name);                                                                   \
+        return vf_##name##_cuda(&v->name, c->stream[VF_##name]);
+#include "stages.def"
+#undef VF_STAGE
+    default: return cudaErrorInvalidValue;
+    }
+}
+
+/** Stages that the first launch of a stage waits for. */
+static uint32_t first_edges(int stage, uint32_t active)
+{
+    switch (stage) {
+#define EARLY(name, needs)                                                                                             \
+    case VF_##name: return vf_stages_last(needs, active);
+        VF_EARLY(EARLY)
+#undef EARLY
+    default: return vf_stage_edges((enum vf_stage)stage, active);
+    }
+}
+
+/** Makes a stage's stream wait for stages that are enqueued. */
+static vfront_status_t join(struct vf_cuda *c, int stage, uint32_t edges)
+{
+    for (int before = 0; before < VFRONT_STAGES; before++)
+        if (edges >> before & 1) VF_TRY(cudaStreamWaitEvent(c->stream[stage], c->done[before], 0));
+    return VFRONT_OK;
+}
+
+/** Enqueues a stage behind those that it waits for, which are enqueued; its early launches behind what they need. */
+static vfront_status_t enqueue_stage(struct vf_cuda *c, const struct vf_views *v, int stage)
+{
+    vfront_status_t status = join(c, stage, first_edges(stage, c->active));
+    if (status) return status;
+    cudaError_t error = launch_early(c, v, stage);
+    if (error) return vf_cuda_launch_fault(c, error, vfront_stage_name((size_t)stage));
+    status = join(c, stage, vf_stage_edges((enum vf_stage)stage, c->active) & ~first_edges(stage, c->active));
+    if (status) return status;
+    error = launch(c, v, stage);
+    if (error) return vf_cuda_launch_fault(c, error, vfront_stage_name((size_t)stage));
+    VF_TRY(cudaEventRecord(c->done[stage], c->stream[stage]));
+    return VFRONT_OK;
+}
+
+/** Enqueues the active stages, in their order but for those that wait for later ones. Stage 0 needs none, and is always
+ *  active. */
+static vfront_status_t enqueue(struct vf_cuda *c, int parity)
+{
+    vfront_status_t status = VFRONT_OK;
+    for (int i = 1; i < VFRONT_STAGES; i++) { /* what needs no other stage begins with the step */
+        if (!(c->active >> i & 1) || first_edges(i, c->active)) continue;
+        VF_TRY(cudaEventRecord(c->done[i], c->stream[0]));
+        VF_TRY(cudaStreamWaitEvent(c->stream[i], c->done[i], 0));
+    }
+    for (uint32_t left = c->active; left && !status;)
+        for (int i = 0; i < VFRONT_STAGES && !status; i++) {
+            if (!(left >> i & 1) || vf_stage_behind((enum vf_stage)i, c->active) & left) continue;
+            status = enqueue_stage(c, &c->view[parity], i);
+            left &= ~(1u << i);
+        }
+    if (status) return status;
+    VF_TRY(cudaStreamWaitEvent(c->stream[0], c->done[VF_report], 0));
+    return VFRONT_OK;
+}
+
+static vfront_status_t capture(struct vf_cuda *c, int parity)
+{
+    VF_TRY(cudaStreamBeginCapture(c->stream[0], cudaStreamCaptureModeThreadLocal));
+    const vfront_status_t status = enqueue(c, parity);
+    if (status) {
+        cudaGraph_t broken = NULL;
+        VF_GIVE_BACK(cudaStreamEndCapture(c->stream[0], &broken));
+        if (broken) VF_GIVE_BACK(cudaGraphDestroy(broken));
+        (void)cudaGetLastError();
+        return status;
+    }
+    VF_TRY(cudaStreamEndCapture(c->stream[0], &c->graph[parity]));
+#if CUDART_VERSION >= 12000
+    VF_TRY(cudaGraphInstantiate(&c->exec[parity], c->graph[parity], 0));
+#else
+    VF_TRY(cudaGraphInstantiate(&c->exec[parity], c->graph[parity], NULL, NULL, 0));
+#endif
+#if CUDART_VERSION >= 11010
+    VF_TRY(cudaGraphUpload(c->exec[parity], c->stream[0]));
+#endif
+    return VFRONT_OK;
+}
+
+vfront_status_t vf_cuda_ready_job(struct vf_cuda *c)
+{
+    for (int parity = 0; parity < 2; parity++) {
+        const vfront_status_t status = capture(c, parity);
+        if (status) return status;
+    }
+    for (int parity = 1; parity >= 0; parity--) {
+        VF_TRY(cudaGraphLaunch(c->exec[parity], c->stream[0]));
+        VF_TRY(cudaStreamSynchronize(c->stream[0]));
+    }
+    c->in_init = 0;
+    return VFRONT_OK;
+}
