@@ -63,10 +63,10 @@ part_parity() {
     make_vfcheck proof $config
     make_vfcheck proof-a $config NVCC_EXTRA="$(detect_blocks 128 44) -DVF_TRACK_WARPS=2 -DVF_INGEST_BLOCKS=7 \
         -DVF_SCALE_TILE_Y=7 -DVF_SCALE_THREADS=64 -DVF_RECTIFY_ROWS=1 -DVF_SMOOTH_ROWS=4 -DVF_DESCRIBE_WARPS=8 \
-        -DVF_NEAREST_LIST=256 -DVF_DENSE_AHEAD=4"
+        -DVF_NEAREST_LIST=256 -DVF_DENSE_BATCH=8 -DVF_DENSE_BLOCKS=24"
     make_vfcheck proof-b $config NVCC_EXTRA="$(detect_blocks 256 18) -DVF_TRACK_WARPS=4 -DVF_INGEST_BLOCKS=64 \
         -DVF_SCALE_TILE_Y=16 -DVF_SCALE_THREADS=256 -DVF_RECTIFY_ROWS=4 -DVF_SMOOTH_ROWS=5 -DVF_DESCRIBE_WARPS=1 \
-        -DVF_NEAREST_LIST=32 -DVF_DENSE_AHEAD=8"
+        -DVF_NEAREST_LIST=32 -DVF_DENSE_BATCH=12 -DVF_DENSE_BLOCKS=18"
     settle
     cp "$build/proof/vfcheck" "$build/parity-1"
     for run in "proof 1" "proof 2" "proof-a 3" "proof-b 4"; do
