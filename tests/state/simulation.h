@@ -68,7 +68,7 @@ struct sim_options {
     double gap[2];     /* readings of this time are missing [s] */
     double dropped;    /* share of frames that are missing */
     double drawn[3];   /* deviations of what each flight's calibration is off by: R_imu_cam about each axis [rad], time
-                          offset [s], R_1_0 about its y axis [rad]; 0: by nothing */
+                          offset [s], R_1_0 about its y axis [rad], and with turn_urad about its z axis; 0: by nothing */
     double first[5];   /* deviations of the first state: position and yaw [m, rad], tilt [rad], velocity, gyro bias,
                           accelerometer bias */
     double seed;
@@ -179,11 +179,14 @@ static inline void sim_draw_calibration(struct simulation *s)
     sim_shake(s, 4);
     const double mount[3] = {sigma[0] * normal(), sigma[0] * normal(), sigma[0] * normal()};
     const double across[3] = {0, sigma[2] * normal(), 0};
+    const double about[3] = {0, 0, sigma[2] > 0 ? 1e-6 * s->option.turn_urad * normal() : 0};
     double E[9];
     s->option.offset_s += sigma[1] * normal();
     rotation_of(mount, E);
     product(E, s->told.R_imu_cam, 0, s->told.R_imu_cam);
     rotation_of(across, E);
+    product(E, s->told.R_1_0, 0, s->told.R_1_0);
+    rotation_of(about, E);
     product(E, s->told.R_1_0, 0, s->told.R_1_0);
 }
 
