@@ -109,7 +109,6 @@ static void begin(struct vf_state *s, struct vf_window_given *g)
     n->next.t_ns = g->first.t_ns;
     memcpy(n->next.bias, g->first.gyro_bias_rad_s, sizeof n->first.gyro_bias_rad_s);
     memcpy(n->next.bias + 3, g->first.accel_bias_m_s2, sizeof n->first.accel_bias_m_s2);
-    n->next.noisy[0] = n->next.noisy[1] = 1.0;
 }
 
 /** Motion without readings, by the last two states; of the frame in which two cameras begin: none. */

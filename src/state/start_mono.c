@@ -14,7 +14,6 @@ void vf_mono_begin(struct vf_mono *s, const struct vf_window_rig *rig, const vfr
     memset(s, 0, sizeof *s);
     s->rig = *rig;
     s->noise = *noise;
-    s->noisy[0] = s->noisy[1] = 1.0;
 }
 
 /** All frames and tracks are forgotten, and the solution under way. */
@@ -32,9 +31,7 @@ static void add_motion(struct vf_mono *s, const struct vf_start_frame *frame)
     struct vf_imu_model model = vf_imu_model_of(&s->noise, frame->imu, frame->readings);
     const vfront_motion_t *relative = frame->relative;
     struct vf_preintegral now;
-    double noisy[2] = {s->noisy[0], s->noisy[1]};
-    vf_imu_noisy(&s->noise, frame->imu, frame->readings, s->t_ns, frame->t_ns, noisy);
-    for (int k = 0; k < 2; k++) s->noisy[k] += VF_WINDOW_NOISY * (noisy[k] - s->noisy[k]);
+    vf_window_noisy(s->noisy, &s->noise, frame->imu, frame->readings, s->t_ns, frame->t_ns);
     if (s->noisy[0] > 1.0) model.noise.gyro_density *= sqrt(s->noisy[0]);
     if (s->noisy[1] > 1.0) model.noise.accel_density *= sqrt(s->noisy[1]);
     vf_preintegrate(&now, &model, none, none, frame->imu, frame->readings, s->t_ns, frame->t_ns);

@@ -135,9 +135,9 @@ struct vf_mono_pose {
 struct vf_mono {
     struct vf_window_rig rig;
     vfront_imu_noise_t noise;
-    uint64_t t_ns;              /* of the last frame; 0: none */
-    double noisy[2];            /* variance of the noise of gyro and accelerometer over that stated, running mean */
-    double rate[3];             /* of the last frame */
+    uint64_t t_ns;   /* of the last frame; 0: none */
+    double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean; 0: none yet */
+    double rate[3];  /* of the last frame */
     uint32_t kept_count, fresh; /* 1: a frame has been kept since a solution was last begun */
     struct vf_mono_kept kept[VF_MONO_FRAMES];
     struct vf_preintegral since; /* the newest kept frame; dt_s 0: nothing */

@@ -25,6 +25,16 @@ VF_FN uint64_t vf_window_shifted(uint64_t t_ns, double offset_s)
     return offset_s < 0.0 ? t_ns - (uint64_t)(-offset_s * 1e9) : t_ns + (uint64_t)(offset_s * 1e9);
 }
 
+/** Running means of the readings' noise, with an interval more: of the first one that tells, what it says, for what
+ *  shakes the readings shakes them from the first frame on. 0: nothing is known. */
+VF_FN void vf_window_noisy(double mean[2], const vfront_imu_noise_t *noise, const vfront_imu_t *imu, uint32_t n,
+                           uint64_t from_ns, uint64_t to_ns)
+{
+    double now[2];
+    if (!vf_imu_noisy(noise, imu, n, from_ns, to_ns, now)) return;
+    for (int k = 0; k < 2; k++) mean[k] += (mean[k] > 0.0 ? VF_WINDOW_NOISY : 1.0) * (now[k] - mean[k]);
+}
+
 /** Motion from the newest frame to a time. imu: n readings, at least 1. */
 VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carried *c, const vfront_imu_noise_t *noise,
                                const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
@@ -32,10 +42,7 @@ VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carr
     struct vf_imu_model model = vf_imu_model_of(noise, imu, n);
     const uint64_t from_ns = vf_window_shifted(c->t_ns, c->own_offset_s), end_ns = vf_window_shifted(t_ns, c->offset_s);
     const uint64_t to_ns = end_ns > from_ns ? end_ns : from_ns + 1000000u; /* whatever offset was found */
-    double now[2];
-    memcpy(now, c->noisy, sizeof now);
-    vf_imu_noisy(noise, imu, n, from_ns, to_ns, now);
-    for (int k = 0; k < 2; k++) c->noisy[k] += VF_WINDOW_NOISY * (now[k] - c->noisy[k]);
+    vf_window_noisy(c->noisy, noise, imu, n, from_ns, to_ns);
     if (c->noisy[0] > 1.0) model.noise.gyro_density *= sqrt(c->noisy[0]);
     if (c->noisy[1] > 1.0) model.noise.accel_density *= sqrt(c->noisy[1]);
     memset(m, 0, sizeof *m);

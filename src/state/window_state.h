@@ -139,7 +139,7 @@ struct vf_window_carried {
     double own_offset_s; /* time offset with which its readings were taken */
     double offset_s;     /* time offset now */
     double bias[6];
-    double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean */
+    double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean; 0: none yet */
 };
 
 /** Values of a frame's variables. */

@@ -26,7 +26,7 @@ void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const
     vf_window_inverse(first, information);
     vf_window_begin(w, rig, noise, first, information);
     vf_window_carry(w);
-    w->carried.noisy[0] = w->carried.noisy[1] = 1.0;
+    w->carried.noisy[0] = w->carried.noisy[1] = 0.0;
 }
 
 /** Launches of a system. */

@@ -780,6 +780,39 @@ static void flights(void **state)
     }
 }
 
+/** Noise of the readings, told by the first interval that has differences, and by a twentieth of each one that follows;
+ *  its share in the covariance of the first motion. Five times the noise that is stated, then that. */
+static void noise_at_once(void **state)
+{
+    (void)state;
+    const vfront_imu_noise_t noise = {.gyro_density = 1e-3, .accel_density = 1e-2, .rate_hz = 200};
+    enum { READINGS = 200, BEGIN = 1000000000 };
+    static vfront_imu_t imu[READINGS];
+    struct vf_window_carried c = {.t_ns = BEGIN};
+    struct vf_window_motion first, usual;
+    shake(39);
+    for (int i = 0; i < READINGS; i++) {
+        imu[i] = (vfront_imu_t){.t_ns = BEGIN + (uint64_t)i * 5000000u};
+        for (int k = 0; k < 3; k++) {
+            imu[i].gyro_rad_s[k] = (float)(5e-3 * sqrt(200) * normal());
+            imu[i].accel_m_s2[k] = (float)(5e-2 * sqrt(200) * normal());
+        }
+    }
+    vf_window_motion_of(&first, &c, &noise, imu, 1, BEGIN + 4000000u);
+    assert_true(c.noisy[0] == 0.0 && c.noisy[1] == 0.0); /* no differences */
+    vf_window_motion_of(&first, &c, &noise, imu, READINGS, imu[READINGS - 1].t_ns);
+    for (int k = 0; k < 2; k++) about("noise at once", k ? "accelerometer" : "gyro", c.noisy[k], 20, 30);
+    const double told[2] = {c.noisy[0], c.noisy[1]};
+    for (int i = 0; i < READINGS; i++)
+        for (int k = 0; k < 3; k++) imu[i].gyro_rad_s[k] *= 0.2f, imu[i].accel_m_s2[k] *= 0.2f;
+    vf_window_motion_of(&usual, &c, &noise, imu, READINGS, imu[READINGS - 1].t_ns);
+    for (int k = 0; k < 2; k++) about("noise later", k ? "accelerometer" : "gyro", c.noisy[k] / told[k], 0.951, 0.953);
+    memset(&c, 0, sizeof c);
+    c.t_ns = BEGIN;
+    vf_window_motion_of(&usual, &c, &noise, imu, READINGS, imu[READINGS - 1].t_ns);
+    about("share of the covariance", "position", first.motion.P[60] / usual.motion.P[60], 18, 32);
+}
+
 /** Cost of a sight: three residuals, less what poses and landmarks follow; hardly more where sights are wrong, since
  *  the gate leaves these out. */
 static void misfits(void **state)
@@ -934,8 +967,9 @@ static void nonsense(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(readings),    cmocka_unit_test(landmarks), cmocka_unit_test(changes), cmocka_unit_test(spread),
-        cmocka_unit_test(elimination), cmocka_unit_test(flights),   cmocka_unit_test(misfits), cmocka_unit_test(unseen),
-        cmocka_unit_test(mirrored),    cmocka_unit_test(same_bits), cmocka_unit_test(nonsense)};
+        cmocka_unit_test(readings),      cmocka_unit_test(landmarks),   cmocka_unit_test(changes),
+        cmocka_unit_test(spread),        cmocka_unit_test(elimination), cmocka_unit_test(flights),
+        cmocka_unit_test(noise_at_once), cmocka_unit_test(misfits),     cmocka_unit_test(unseen),
+        cmocka_unit_test(mirrored),      cmocka_unit_test(same_bits),   cmocka_unit_test(nonsense)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
