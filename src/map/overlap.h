@@ -58,6 +58,11 @@
 /** Share of the inliers of a relative motion that a rotation alone explains, from which on it is one [%]. */
 #define VF_OVERLAP_TURN 90
 
+/** Least share of the correspondences that a rotation alone explains [%]: with as many inliers, one of the samples of
+ *  five points would have found a motion, too (0.6^5 of 80). With fewer it may have found none, and a wall seen from
+ *  elsewhere passes for one seen at another angle. */
+#define VF_OVERLAP_TURN_SHARE 60
+
 /** Share of the inlier score with which another motion makes the pose ambiguous, as the two motions that fit a plane do
  *  [%]; trace of the rotation between both, below which it is another one: 8 degrees. */
 #define VF_OVERLAP_RIVAL_PERCENT 85
@@ -503,8 +508,8 @@ VF_FN void vf_overlap_conclude(struct vf_overlap_work *w, int kind, struct vf_ov
     const int solved = vf_motion_covariance((int)f->kind, &f->pose, sum->terms, B, f->covariance);
     f->rival = vf_overlap_rival(w);
     f->enough = solved && vf_pose_valid(&f->pose) && f->inliers >= VF_OVERLAP_INLIERS &&
-                f->inliers * 100u >= f->pairs * (uint32_t)VF_OVERLAP_SHARE && f->spread[0] > VF_OVERLAP_SPREAD &&
-                f->spread[1] > VF_OVERLAP_SPREAD;
+                f->inliers * 100u >= f->pairs * (uint32_t)(turn ? VF_OVERLAP_TURN_SHARE : VF_OVERLAP_SHARE) &&
+                f->spread[0] > VF_OVERLAP_SPREAD && f->spread[1] > VF_OVERLAP_SPREAD;
     if (f->kind == (uint32_t)VF_RELATIVE && f->parallax_rad < VF_OVERLAP_PARALLAX) vf_overlap_undirect(f);
     vf_overlap_common(kind == VF_METRIC                  ? w->total[10] / (float)(f->inliers ? f->inliers : 1)
                       : f->kind == (uint32_t)VF_RELATIVE ? 1.0f / f->parallax_rad

@@ -205,10 +205,48 @@ static void unsure(void **state)
     assert_true(refused > 20);
 }
 
+/** Rotations alone of one camera, where samples of five points have found nothing: enough with three fifths of the
+ *  correspondences, and not with less. */
+static void rotations(void **state)
+{
+    int seen = 0;
+    (void)state;
+    shake(86);
+    memset(&memory, 0, sizeof memory);
+    map_begin(&flight, MAP_ONE_CAMERA);
+    flight.lap = 1000;
+    map_geometry(&step, flight.kind, &memory);
+    for (int frame = 0; frame < 200; frame++) {
+        map_frame(&flight, &step);
+        map_stages(&step);
+        for (int c = 0; c < VF_PLACE_CANDIDATES; c++) {
+            static struct vf_overlap_work work;
+            struct vf_overlap_found f;
+            if (!memory.overlap.head[c].used) continue;
+            work = memory.overlap.work[c];
+            work.refined_sum[VF_OVERLAP_MOTION].inliers = 0;
+            const uint32_t inliers = work.refined_sum[VF_OVERLAP_ROTATION].inliers, most = inliers * 5 / 3;
+            vf_overlap_total(&work, VF_ROTATION_ONLY, &work.refined[VF_OVERLAP_ROTATION]);
+            work.count = inliers;
+            vf_overlap_conclude(&work, VF_RELATIVE, &f);
+            if (!f.enough) continue;
+            for (uint32_t over = 0; over < 2; over++) {
+                work.count = most + over;
+                vf_overlap_conclude(&work, VF_RELATIVE, &f);
+                REQUIRE(f.enough == !over, "frame %d: %u of %u\n", frame, inliers, work.count);
+            }
+            seen++;
+        }
+        map_next(&flight);
+    }
+    print_message("%d rotations of one camera\n", seen);
+    assert_true(seen > 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(poses), cmocka_unit_test(other_places),
-                                       cmocka_unit_test(unsure)};
+                                       cmocka_unit_test(unsure), cmocka_unit_test(rotations)};
     return cmocka_run_group_tests_name("overlap", tests, NULL, NULL);
 }
 
