@@ -1478,8 +1478,9 @@ struct vfront_nav {
 /** Outcome of a loop. */
 typedef enum vfront_loop_state {
     VFRONT_LOOP_ACCEPTED = 1, /**< Camera 0 is where the keyframe saw the same place; the pose is that. */
-    VFRONT_LOOP_FEW = 2,      /**< Too few inliers, 25 and 30 % of the correspondences, or all in one part of a picture,
-                                   or a rotation that is not sure, by more than a degree. R is the identity, t is 0. */
+    VFRONT_LOOP_FEW = 2,      /**< Too few inliers, 25 and 30 % of the correspondences (60 % where a rotation alone explains
+                                   them), or all in one part of a picture, or a rotation that is not sure, by more than
+                                   a degree. R is the identity, t is 0. */
     VFRONT_LOOP_FAR = 3,      /**< Farther from where the path leads than it can have drifted since: 3 standard
                                    deviations, 3 % of the way and 0.3 m, 3 standard deviations and 6 degrees. */
     VFRONT_LOOP_TWO = 4,      /**< Two motions fit, as with points in a plane, and no path tells which is right. */

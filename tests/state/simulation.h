@@ -68,7 +68,7 @@ struct sim_options {
     double gap[2];     /* readings of this time are missing [s] */
     double dropped;    /* share of frames that are missing */
     double drawn[3];   /* deviations of what each flight's calibration is off by: R_imu_cam about each axis [rad], time
-                          offset [s], R_1_0 about its y axis [rad], and with turn_urad about its z axis; 0: by nothing */
+                          offset [s], R_1_0 about its y axis [rad], by turn_urad about its z axis; 0: by nothing */
     double first[5];   /* deviations of the first state: position and yaw [m, rad], tilt [rad], velocity, gyro bias,
                           accelerometer bias */
     double seed;
