@@ -374,7 +374,7 @@ window-speed: $(BUILD)/simulate ## A step of the window on the host beside OpenC
 orin: ## Instructions and bytes of each stage of a step, and projected times of Orin Nano, NX and AGX; counts anew with ncu: tests/vfcheck/orin.py --count build/replay
 	$(PYTHON) tests/vfcheck/orin.py
 
-simulate: $(BUILD)/simulate ## Simulated flights through the window, without pictures: errors and NEES of 30 scenarios, 50 flights each
+simulate: $(BUILD)/simulate ## Simulated flights through the window, without pictures: errors and NEES of each scenario, 50 flights; some by SIMULATE="--only WORD"
 	$< --all $(SIMULATE)
 
 faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes

@@ -82,6 +82,16 @@ static void errors(const struct vf_overlap_found *f, const double R0[9], const d
     *move = f->kind == VF_METRIC ? sqrt(sum) : f->kind == VF_RELATIVE ? acos(fmin(1.0, dot / sqrt(length))) : 0.0;
 }
 
+/** Flight of a kind, of so many frames a lap. */
+static void begin(uint64_t seed, enum map_kind kind, uint32_t lap)
+{
+    shake(seed);
+    memset(&memory, 0, sizeof memory);
+    map_begin(&flight, kind);
+    flight.lap = lap;
+    map_geometry(&step, kind, &memory);
+}
+
 static void poses(void **state)
 {
     (void)state;
@@ -89,11 +99,7 @@ static void poses(void **state)
         static double R[400][9], p[400][3];
         int found = 0, checked = 0;
         double nees = 0.0;
-        shake(81 + (uint64_t)kind);
-        memset(&memory, 0, sizeof memory);
-        map_begin(&flight, (enum map_kind)kind);
-        flight.lap = 80;
-        map_geometry(&step, flight.kind, &memory);
+        begin(81 + (uint64_t)kind, (enum map_kind)kind, 80);
         for (int frame = 0; frame < 170; frame++) {
             map_frame(&flight, &step);
             memcpy(R[frame], flight.R, sizeof R[frame]);
@@ -182,13 +188,9 @@ static void unsure(void **state)
 {
     int refused = 0;
     (void)state;
-    shake(85);
-    memset(&memory, 0, sizeof memory);
-    map_begin(&flight, MAP_STEREO);
-    flight.lap = 80;
+    begin(85, MAP_STEREO, 80);
     for (int i = 0; i < MAP_LANDMARKS; i++)
         for (int k = 0; k < 3; k++) flight.landmark[i].at[k] *= 2.0;
-    map_geometry(&step, flight.kind, &memory);
     for (int frame = 0; frame < 110; frame++) {
         map_frame(&flight, &step);
         map_stages(&step);
@@ -211,11 +213,7 @@ static void rotations(void **state)
 {
     int seen = 0;
     (void)state;
-    shake(86);
-    memset(&memory, 0, sizeof memory);
-    map_begin(&flight, MAP_ONE_CAMERA);
-    flight.lap = 1000;
-    map_geometry(&step, flight.kind, &memory);
+    begin(86, MAP_ONE_CAMERA, 1000);
     for (int frame = 0; frame < 200; frame++) {
         map_frame(&flight, &step);
         map_stages(&step);
