@@ -198,7 +198,7 @@ static __device__ void report_motions(const vf_ego_view &s)
     const vf_agreement_input input = vf_agreement_input_of(&s, &params);
     if (thread == 0) known = vf_agreement_shares(&input, &motion[0], &motion[1], &now, &was, w);
     __syncthreads();
-    if (thread == VF_WARP) vf_turns_step(&now.turns, &params, known ? w : NULL);
+    if (thread == VF_WARP) vf_turns_step(&now.turns, &params, known ? w : NULL, was.prior.rate_radps);
     if (thread == 0) vf_agreement_hold(&input, &motion[0], &motion[1], &now, &was);
     __syncthreads();
     const vfront_motion_t *good = vf_ego_last_good(&params, &motion[0], &motion[1], &m.good[s.parity ^ 1]);

@@ -353,7 +353,7 @@ VF_FN void vf_agreement_assess(const struct vf_agreement_input *input, vfront_mo
     if (input->params->frame) was = *before;
     *now = was;
     const int known = vf_agreement_shares(input, relative, metric, now, &was, w);
-    vf_turns_step(&now->turns, input->params, known ? w : NULL);
+    vf_turns_step(&now->turns, input->params, known ? w : NULL, was.prior.rate_radps);
     vf_agreement_hold(input, relative, metric, now, &was);
 }
 

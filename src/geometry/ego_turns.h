@@ -2,8 +2,8 @@
 /* ego, turns: rates by the readings of a gyro or an IMU beside those of the pictures' motions, over many frames:
  * whether the readings are about the axes that the rig names, in rad/s, and of the time that their stamps name.
  *
- * In      mean rate by the readings of the step, in axes of camera 0; rotation of a motion, before it is held against
- *         the prior
+ * In      mean rate by the readings of the step, in axes of camera 0, and its usual difference from the pictures', a
+ *         bias; rotation of a motion, before it is held against the prior
  * Out     bits of vfront_health_t.imu; the time by which readings are late
  * Rule    sums that fade over VF_TURNS_FRAMES frames: of both rates and their squares; of their differences and the
  *         squares of these, of frames up to VF_TURNS_LAGS apart as well. All count less their means, so that a bias is
@@ -11,7 +11,9 @@
  *         apart than of one frame, and small beside the rates: another time, by a parabola through three distances.
  *         Else one over VF_TURNS_APART of both squares: other axes
  *         Nothing is said without VF_TURNS_RADPS of change, and only after VF_TURNS_ROW frames in a row; it is taken
- *         back in the same way. Other axes are not, while the rates of the last VF_TURNS_NEAR frames agree
+ *         back in the same way. Other axes are not said while the rates of the last VF_TURNS_NEAR frames agree up to
+ *         the usual difference, since a bias that comes and goes is one of the sums as well; frames that hardly turn
+ *         change nothing of what is said
  * Exact   single precision in one order, by one thread
  */
 #ifndef VF_EGO_TURNS_H
@@ -50,8 +52,9 @@ VF_FN float vf_turns_square(const struct vf_turns *t, int which)
     return square > 0.0f ? square : 0.0f;
 }
 
-/** Rates of this frame in the sums. known: 0: the pictures tell none. */
-VF_FN void vf_turns_add(struct vf_turns *t, const float camera[3], const float readings[3], int known)
+/** Rates of this frame in the sums. usual: difference of both, camera less readings; known: 0: the pictures tell none. */
+VF_FN void vf_turns_add(struct vf_turns *t, const float camera[3], const float readings[3], const float usual[3],
+                        int known)
 {
     const float fade = 1.0f - 1.0f / VF_TURNS_FRAMES;
     for (int i = VF_TURNS_LAGS; i > 0; i--) {
@@ -66,10 +69,11 @@ VF_FN void vf_turns_add(struct vf_turns *t, const float camera[3], const float r
         t->readings[0][k] = readings[k];
     }
     if (known) {
-        const float apart[3] = {camera[0] - readings[0], camera[1] - readings[1], camera[2] - readings[2]};
+        const float right[3] = {readings[0] + usual[0], readings[1] + usual[1], readings[2] + usual[2]};
+        const float apart[3] = {camera[0] - right[0], camera[1] - right[1], camera[2] - right[2]};
         t->near_apart += (vf_dot(apart, apart) - t->near_apart) / VF_TURNS_NEAR;
         t->near_square[0] += (vf_dot(camera, camera) - t->near_square[0]) / VF_TURNS_NEAR;
-        t->near_square[1] += (vf_dot(readings, readings) - t->near_square[1]) / VF_TURNS_NEAR;
+        t->near_square[1] += (vf_dot(right, right) - t->near_square[1]) / VF_TURNS_NEAR;
     }
     if (t->known != (2u << VF_TURNS_LAGS) - 1u) return;
     t->frames = t->frames * fade + 1.0f;
@@ -110,24 +114,28 @@ VF_FN uint32_t vf_turns_say(const struct vf_turns *t, float dt_s, float *late)
     return apart > VF_TURNS_APART * (c2 + g2) ? VFRONT_IMU_AXES : 0;
 }
 
-/** 1 if the rates of the last few frames agree, in turns that tell. */
+/** 1 if the camera has turned in the last few frames, so that they tell of the axes. */
+VF_FN int vf_turns_tell(const struct vf_turns *t) { return t->near_square[0] > VF_TURNS_RADPS * VF_TURNS_RADPS; }
+
+/** 1 if the rates of the last few frames agree. */
 VF_FN int vf_turns_agree(const struct vf_turns *t)
 {
-    return t->near_square[0] > VF_TURNS_RADPS * VF_TURNS_RADPS &&
-           t->near_apart < VF_TURNS_NEAR_APART * (t->near_square[0] + t->near_square[1]);
+    return t->near_apart < VF_TURNS_NEAR_APART * (t->near_square[0] + t->near_square[1]);
 }
 
-/** A step: w: rotation vector of a motion [rad]; NULL: there is none. */
-VF_FN void vf_turns_step(struct vf_turns *t, const struct vf_params *params, const float *w)
+/** A step: w: rotation vector of a motion [rad]; NULL: there is none. usual: by which rates of motions usually differ from
+ *  the readings [rad/s]; 0 where that is not known. */
+VF_FN void vf_turns_step(struct vf_turns *t, const struct vf_params *params, const float *w, const float usual[3])
 {
     const float dt_s = (float)params->dt_ns * 1e-9f;
     float camera[3] = {0.0f, 0.0f, 0.0f}, late;
     const int known = w && params->rate_known && dt_s > 0.0f;
     for (int k = 0; k < 3 && known; k++) camera[k] = w[k] / dt_s;
-    vf_turns_add(t, camera, params->rate_radps, known);
+    vf_turns_add(t, camera, params->rate_radps, usual, known);
     if (!known || t->frames < VF_TURNS_LEAST) return;
     uint32_t says = vf_turns_say(t, dt_s, &late);
-    if (says == VFRONT_IMU_AXES && vf_turns_agree(t)) says = 0;
+    if (says == VFRONT_IMU_AXES && t->said == says && !vf_turns_tell(t)) return;
+    if (says == VFRONT_IMU_AXES && vf_turns_tell(t) && vf_turns_agree(t)) says = 0;
     t->row = says == t->last ? t->row + (t->row < VF_TURNS_ROW) : 1;
     t->last = says;
     if (t->row >= VF_TURNS_ROW && (says || vf_turns_square(t, 0) > VF_TURNS_RADPS * VF_TURNS_RADPS)) t->said = says;
