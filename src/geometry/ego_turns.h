@@ -52,7 +52,7 @@ VF_FN float vf_turns_square(const struct vf_turns *t, int which)
     return square > 0.0f ? square : 0.0f;
 }
 
-/** Rates of this frame in the sums. usual: difference of both, camera less readings; known: 0: the pictures tell none. */
+/** Rates of this frame in the sums. usual: camera less readings, as usual; known: 0: the pictures tell none. */
 VF_FN void vf_turns_add(struct vf_turns *t, const float camera[3], const float readings[3], const float usual[3],
                         int known)
 {
@@ -123,8 +123,8 @@ VF_FN int vf_turns_agree(const struct vf_turns *t)
     return t->near_apart < VF_TURNS_NEAR_APART * (t->near_square[0] + t->near_square[1]);
 }
 
-/** A step: w: rotation vector of a motion [rad]; NULL: there is none. usual: by which rates of motions usually differ from
- *  the readings [rad/s]; 0 where that is not known. */
+/** A step: w: rotation vector of a motion [rad]; NULL: there is none. usual: by which rates of motions usually differ
+ *  from the readings [rad/s]; 0 where that is not known. */
 VF_FN void vf_turns_step(struct vf_turns *t, const struct vf_params *params, const float *w, const float usual[3])
 {
     const float dt_s = (float)params->dt_ns * 1e-9f;

@@ -205,8 +205,8 @@ static void soon(void **state)
     REQUIRE(said > 0.97 * frames, "what lasts is said in %d of %d frames\n", said, frames);
 }
 
-/** Slow turns of a gyro with a bias as large as they are, which is known: other axes, and a bias that comes, for 10 to 60
- *  frames, are taken back within 40 frames, in at most one of 20 runs later than that. */
+/** Slow turns of a gyro with a bias as large as they are, which is known: other axes, and a bias that comes, for 10 to
+ *  60 frames, are taken back within 40 frames, in at most one of 20 runs later than that. */
 static void slow(void **state)
 {
     int late = 0, named = 0;
