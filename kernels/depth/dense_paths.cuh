@@ -63,26 +63,24 @@ static __device__ __forceinline__ cursor<COUNT> cursor_at(const vf_dense_view &s
                          lane_costs<COUNT>(s, which) + (size_t)at * VF_WARP};
 }
 
-/** A lane's input for a pixel, but for the census word of camera 0. */
-template <int COUNT> struct path_input {
-    uint32_t census1[COUNT];
-    typename lane_bytes<COUNT>::type sum; /* of the path costs of earlier launches */
-};
-/** k: number of the pixel from the batch's first one on. */
-template <int COUNT, bool FIRST>
-static __device__ __forceinline__ void load_input(path_input<COUNT> &p, const cursor<COUNT> &at, const stride &each,
-                                                  int k)
-{
-    const uint2 *census1 = pixel(at.census1[k % 2], each.census1, k);
-#pragma unroll
-    for (int i = 0; i < COUNT; i += 2) {
-        const uint2 pair = census1[(COUNT - 2 - i) / 2 * VF_WARP];
-        p.census1[i] = pair.y;
-        p.census1[i + 1] = pair.x;
-    }
-    if (!FIRST) p.sum = *pixel(at.costs, each.costs, k);
-}
+/** A lane's input for a batch, but for the census words of camera 0. ALONG: columns from pixel to pixel of a path along
+ *  a row, 1 or -1; else 0. Along a row, the words of camera 1 of a pixel of odd number are in the pairs of its
+ *  neighbours: pairs are loaded for pixels of even number alone, the one behind the batch among them. One behind a path
+ *  may be read in part beyond a row of words, but then not used. */
+template <int COUNT, int ALONG> struct batch_input {
+    enum { EACH = ALONG ? 2 : 1 /* pixels of a pair */, PAIRS = BATCH(COUNT) / EACH + EACH - 1 };
+    uint2 pair[PAIRS][COUNT / 2]; /* words of every second disparity, and of the ones between: y, x */
+    typename lane_bytes<COUNT>::type sum[BATCH(COUNT)]; /* of the path costs of earlier launches */
 
+    /** Word of camera 1 for the i-th disparity of pixel k. */
+    __device__ __forceinline__ uint32_t word(int k, int i) const
+    {
+        if (!ALONG) return i % 2 ? pair[k][i / 2].x : pair[k][i / 2].y;
+        if (k % 2 == 0) return i % 2 ? pair[k / 2][i / 2].x : pair[k / 2][i / 2].y;
+        if (ALONG > 0) return i % 2 ? pair[k / 2][i / 2].y : pair[k / 2 + 1][i / 2].x;
+        return i % 2 ? pair[k / 2 + 1][i / 2].y : pair[k / 2][i / 2].x;
+    }
+};
 /** Asks for the sums of a batch to be brought to the second-level cache, before the loads that wait for them; a sector
  *  of a pixel by each lane. Not below sm_80: the caches of those GPUs, 0.25 to 0.5 MB, may lose them before. first: the
  *  lane's sums of a pixel; by: stride; from: pixels from there to the batch; left: to the path's end. */
@@ -107,16 +105,16 @@ static __device__ __forceinline__ void prefetch_sums(const typename lane_bytes<C
 
 /* ---- path costs -------------------------------------------------------------------------------------------------- */
 
-/** Matching costs of a lane's disparities, packed. census0: word of camera 0. */
-template <int COUNT>
+/** Matching costs of a lane's disparities at pixel k of a batch, packed. census0: word of camera 0. */
+template <int COUNT, int ALONG>
 static __device__ __forceinline__ void matching_costs(uint32_t (&matching)[COUNT / 2], uint32_t census0,
-                                                      const path_input<COUNT> &p)
+                                                      const batch_input<COUNT, ALONG> &b, int k)
 {
 #pragma unroll
-    for (int k = 0; k < COUNT / 2; k++) {
-        const uint32_t low = __popc(census0 ^ p.census1[k]), high = __popc(census0 ^ p.census1[k + COUNT / 2]);
+    for (int i = 0; i < COUNT / 2; i++) {
+        const uint32_t low = __popc(census0 ^ b.word(k, i)), high = __popc(census0 ^ b.word(k, i + COUNT / 2));
         /* one multiply-add; from a sum the compiler would make a shift and an or */
-        asm("mad.lo.u32 %0, %1, 0x10000, %2;" : "=r"(matching[k]) : "r"(high), "r"(low));
+        asm("mad.lo.u32 %0, %1, 0x10000, %2;" : "=r"(matching[i]) : "r"(high), "r"(low));
     }
 }
 
@@ -183,20 +181,29 @@ static __device__ __forceinline__ void extend_path(uint32_t (&cost)[COUNT / 2], 
  *  batch is loaded at once, behind the last pixel of the batch before: so a warp waits for memory once a batch. Loads
  *  that are spread over the pixels share one of the six counters that a warp waits by, and each wait is for the latest
  *  of them: two waits in 16 pixels, each as long as memory takes. */
-template <int COUNT, bool FIRST, bool ALONG>
+template <int COUNT, bool FIRST, int ALONG>
 static __device__ __forceinline__ void follow_path(const vf_dense_view &s, cursor<COUNT> at, stride each, int count)
 {
     const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * BOTH_HALVES, p2 = (uint32_t)s.tuning.dense_p2 * BOTH_HALVES;
     const int lane = threadIdx.x % VF_WARP;
-    constexpr int MANY = BATCH(COUNT);
+    constexpr int MANY = BATCH(COUNT), EACH = batch_input<COUNT, ALONG>::EACH, PAIRS = batch_input<COUNT, ALONG>::PAIRS;
     uint32_t cost[COUNT / 2], least = 0, census0 = 0;
-    path_input<COUNT> input[MANY] = {};
+    batch_input<COUNT, ALONG> input = {};
     const auto advance = [&](int k) {
         uint32_t matching[COUNT / 2];
-        matching_costs(matching, __shfl_sync(VF_ALL, census0, k), input[k]);
+        matching_costs(matching, __shfl_sync(VF_ALL, census0, k), input, k);
         extend_path<COUNT>(cost, least, matching, p1, p2);
         const auto own = lane_bytes<COUNT>::pack(cost);
-        *pixel(at.costs, each.costs, k) = FIRST ? own : lane_bytes<COUNT>::add(input[k].sum, own);
+        *pixel(at.costs, each.costs, k) = FIRST ? own : lane_bytes<COUNT>::add(input.sum[k], own);
+    };
+    /* loads of the batch that is `from` pixels on */
+    const auto load_pair = [&](int p, int from) {
+        const uint2 *census1 = pixel(at.census1[p * EACH % 2], each.census1, from + p * EACH);
+#pragma unroll
+        for (int i = 0; i < COUNT / 2; i++) input.pair[p][i] = census1[(COUNT / 2 - 1 - i) * VF_WARP];
+    };
+    const auto load_sum = [&](int k, int from) {
+        if (!FIRST) input.sum[k] = *pixel(at.costs, each.costs, from + k);
     };
     const auto load_census0 = [&](int from, int many) {
         if (lane < many) census0 = *pixel(at.census0, each.census0, from);
@@ -213,8 +220,11 @@ static __device__ __forceinline__ void follow_path(const vf_dense_view &s, curso
     load_census0(0, vf_min(count, MANY));
     if (!FIRST) prefetch_sums<COUNT>(at.costs, each.costs, MANY, count);
 #pragma unroll
+    for (int p = 0; p < PAIRS; p++)
+        if (p * EACH < count + EACH - 1) load_pair(p, 0);
+#pragma unroll
     for (int k = 0; k < MANY; k++)
-        if (k < count) load_input<COUNT, FIRST>(input[k], at, each, k);
+        if (k < count) load_sum(k, 0);
 #pragma unroll
     for (int k = 0; k < COUNT / 2; k++) cost[k] = 0;
     int left = count;
@@ -224,7 +234,9 @@ static __device__ __forceinline__ void follow_path(const vf_dense_view &s, curso
         for (int k = 0; k < MANY; k++) advance(k);
         load_census0(MANY, MANY);
 #pragma unroll
-        for (int k = 0; k < MANY; k++) load_input<COUNT, FIRST>(input[k], at, each, MANY + k);
+        for (int p = 0; p < PAIRS; p++) load_pair(p, MANY);
+#pragma unroll
+        for (int k = 0; k < MANY; k++) load_sum(k, MANY);
         next_batch();
     }
     for (; left > 0; left -= MANY) {
@@ -232,7 +244,9 @@ static __device__ __forceinline__ void follow_path(const vf_dense_view &s, curso
         for (int k = 0; k < MANY; k++) {
             if (k >= left) break;
             advance(k);
-            if (k + MANY < left) load_input<COUNT, FIRST>(input[k], at, each, MANY + k);
+            if (k + MANY < left) load_sum(k, MANY);
+            /* along a row the last pair is for the last pixel of a whole batch alone */
+            if (k % EACH == EACH - 1 && k + MANY < left + 2 * (EACH - 1)) load_pair(k / EACH, MANY);
         }
         load_census0(MANY, left - MANY);
         next_batch();
@@ -262,11 +276,11 @@ static __global__ void __launch_bounds__(VF_WARP, VF_DENSE_BLOCKS)
     const int line = blockIdx.x, first_x = FIRST ? 0 : l.width - 1, first_y = FIRST ? 0 : l.height - 1;
     if (line < l.height) {
         const stride each = {SIGN * 4, SIGN * 4, SIGN * VF_WARP * COUNT};
-        follow_path<COUNT, FIRST, true>(s, cursor_at<COUNT>(s, 0, first_x, line, SIGN, each), each, l.width);
+        follow_path<COUNT, FIRST, SIGN>(s, cursor_at<COUNT>(s, 0, first_x, line, SIGN, each), each, l.width);
     } else {
         const int x = line_of_block(line - l.height, l.width, multiprocessors), pitch = SIGN * l.pitch;
         const stride each = {pitch * 4, (pitch + SIGN * VF_WARP * COUNT) * 4, pitch * (VF_WARP * COUNT)};
-        follow_path<COUNT, FIRST, false>(s, cursor_at<COUNT>(s, 1, x, first_y, 0, each), each, l.height);
+        follow_path<COUNT, FIRST, 0>(s, cursor_at<COUNT>(s, 1, x, first_y, 0, each), each, l.height);
     }
 }
 
@@ -280,12 +294,11 @@ static __global__ void __launch_bounds__(VF_WARP, VF_DENSE_BLOCKS)
     const int elements = sideways + sign * l.pitch;
     const stride each = {elements * 4, (elements + sign * (VF_WARP * COUNT)) * 4, elements * (VF_WARP * COUNT)};
     int x = line_of_block(blockIdx.x - which * l.width, l.width, multiprocessors), y = sign < 0 ? l.height - 1 : 0;
-    for (int left = l.height; left > 0;) {
-        const int count = vf_min(sideways > 0 ? l.width - x : x + 1, left);
-        follow_path<COUNT, false, false>(s, cursor_at<COUNT>(s, which, x, y, sideways, each), each, count);
+    while (y >= 0 && y < l.height) {
+        const int count = vf_min(sideways > 0 ? l.width - x : x + 1, sign > 0 ? l.height - y : y + 1);
+        follow_path<COUNT, false, 0>(s, cursor_at<COUNT>(s, which, x, y, sideways, each), each, count);
         x = sideways > 0 ? 0 : l.width - 1;
         y += sign * count;
-        left -= count;
     }
 }
 
