@@ -264,6 +264,8 @@ static const vfront_result_t *without_relative(const vfront_result_t *r, int par
     memset(&copy->relative, 0, sizeof copy->relative);
     memset(&copy->good, 0, sizeof copy->good);
     if (!parted) return copy;
+    copy->health.prior_rms_rad = 0.0f;
+    copy->health.imu_late_us = 0;
     memset(&copy->nav, 0, sizeof copy->nav);
     copy->keyframe = copy->keyframes_count = copy->loops_count = copy->loop_pairs_count = copy->loop_pairs_of = 0;
 #if VFRONT_MAP
