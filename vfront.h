@@ -1214,10 +1214,10 @@ typedef enum vfront_imu_fault {
     VFRONT_IMU_AXES = 256,      /**< Rates are not those of the pictures, over the last 40 frames with a motion, in axes,
                                      scale or sign: R_cam_imu is wrong, axes are swapped. Of this bit and the next two
                                      one at most is set; they are of gyro readings, too, and compare what changes, so
-                                     that a steady bias is no fault; said after 8 frames in a row with enough of it, and
-                                     taken back after 8 that say otherwise, among which those of the last 5 frames
-                                     count, once these turn. A bias that has just come or gone is said to be this, too,
-                                     for some 20 frames that turn. */
+                                     that a steady bias is no fault; said after 8 frames in a row with enough of it.
+                                     Taken back after 8 frames in a row in which the camera turns and the rates of the
+                                     last 5 agree, less the gyro's usual bias, or those of the last 40 do. A bias that
+                                     has just come or gone is taken for this fault, too, for some 20 frames. */
     VFRONT_IMU_IN_DEGREES = 512,/**< Rates are 40 to 80 times those of the pictures: degrees, it seems, for radians. */
     VFRONT_IMU_CLOCK = 1024     /**< Rates are those of the pictures, but of another time: imu_late_us. Clocks of IMU and
                                      frames differ, imu_offset_ns is wrong, or pictures are late: what is wrong is not

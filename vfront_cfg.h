@@ -176,8 +176,8 @@
 /** 1: on the CUDA port cuBLAS solves the small systems of relative motions of 5, 7 and 8 points, batch by batch (S.
  *  Ouerghi et al., CUDA-accelerated feature-based egomotion estimation (2019), section 3.1). Its results repeat only on
  *  the same GPU with the same libraries and are marked: VFRONT_MOTION_ONE_GPU. So do those that are made of such motions
- *  or held against them: which of both motions is withdrawn, `good`, `agrees`, health.prior_rms_rad, attitudes of
- *  keyframes of one camera, states that begin with one camera, and what follows from these. 0: vfront solves them
+ *  or held against them: which of both motions is withdrawn, `good`, `agrees`, health.prior_rms_rad, bits of
+ *  health.imu by rates, attitudes of keyframes of one camera, states that begin with one camera, and what follows from these. 0: vfront solves them
  *  itself, faster, and with the same bits everywhere; the library needs nothing of cuBLAS. Device memory, on the CUDA
  *  port only: 64 KB, and 1240 bytes for each of VFRONT_HYPOTHESES, besides the memory that cuBLAS takes in
  *  vfront_init(). Needs CUDA 11 or later, and libcublas to link: `make CUBLAS=1`. */

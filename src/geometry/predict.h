@@ -116,7 +116,7 @@ VF_FN void vf_predict_result(const struct vf_predict_memory *m, uint32_t active,
 }
 
 /** Last good motion of a kind, VF_LAST_METRIC or VF_LAST_RELATIVE, as it may be continued in this frame; NULL: there is
- *  none, or it is too old, or only one GPU repeats its bits (VFRONT_CUBLAS), which tracks do not depend on. */
+ *  none, or it is too old, or only one GPU repeats its bits (VFRONT_CUBLAS). */
 VF_FN const struct vf_last_motion *vf_predict_last(const struct vf_predict_view *s, const struct vf_params *params,
                                                    int kind)
 {

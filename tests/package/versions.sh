@@ -62,3 +62,4 @@ text=$(sed -n 's/^#define VFRONT_VERSION "\(.*\)"$/\1/p' vfront.h)
 abi=$(sed -n 's/^#define VFRONT_ABI \([0-9]*\).*/\1/p' vfront.h)
 newest=$(sed -n '/^## Changes/,$s/^### \(.*\)/\1/p' src/README.md | head -n 1)
 [ "$numbers" = "$text" ] && [ "$text, ABI $abi" = "$newest" ] || { echo "versions: vfront.h says $numbers and $text, ABI $abi, src/README.md $newest"; exit 1; }
+echo "versions: $text; ten applications of other headers refused by name"
