@@ -74,13 +74,13 @@ extern "C" {
 
 /** Version of this header. Below 1.0 the interface may change with the minor number; src/README.md has the changes. */
 #define VFRONT_VERSION_MAJOR 0
-#define VFRONT_VERSION_MINOR 6
+#define VFRONT_VERSION_MINOR 7
 #define VFRONT_VERSION_PATCH 0
-#define VFRONT_VERSION "0.6.0"
+#define VFRONT_VERSION "0.7.0"
 
 /** Number of the binary interface: rises with every change of a declaration in this header, be it one that leaves all
  *  sizes as they are. tests/house/abi.sh holds this. */
-#define VFRONT_ABI 7
+#define VFRONT_ABI 8
 
 /* ---- status and port --------------------------------------------------------------------------------------------- */
 
@@ -1403,9 +1403,14 @@ typedef enum vfront_nav_flags {
                                    the pose in that frame. Until reset_counter rises; vfront_propagate() refuses it. */
     VFRONT_NAV_NO_SCALE = 16,  /**< There is no state, and one camera: it does not tell sizes. With readings of an IMU
                                    the state waits for rest, or for motion whose accelerations tell them. */
-    VFRONT_NAV_DISPUTED = 32   /**< Most of the picture contradicts the readings, with which some sights agree, or has
+    VFRONT_NAV_DISPUTED = 32,  /**< Most of the picture contradicts the readings, with which some sights agree, or has
                                    done so within the last 0.8 s: a body moves before the camera. The state is
                                    VFRONT_NAV_COASTING meanwhile, by the readings and the sights that agree. */
+    VFRONT_NAV_ONE_CAMERA = 64 /**< The state leaves camera 1 out: over a third of its sights contradict the ranges that
+                                   landmarks have by all other sights, or did so within the last 3 s in which it had
+                                   any: its picture is of another time or place. health.stereo sees that only where
+                                   sights move off their epipolar lines. Camera 1 is taken again, too, once it has
+                                   contradicted for 8 s without a break, since then the ranges may be wrong. */
 } vfront_nav_flags_t;
 
 /** Worth of a state. */

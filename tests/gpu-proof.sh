@@ -71,7 +71,7 @@ part_parity() {
     cp "$build/proof/vfcheck" "$build/parity-1"
     for run in "proof 1" "proof 2" "proof-a 3" "proof-b 4"; do
         set -- $run
-        ("$build/$1/vfcheck" --seed "$2" --cases "$cases" --flights 7 --steps 30 $pictures >"$build/parity-$2.txt" 2>&1 || echo "FAIL: exit status $?" >>"$build/parity-$2.txt") &
+        ("$build/$1/vfcheck" --seed "$2" --cases "$cases" --flights 9 --steps 30 $pictures >"$build/parity-$2.txt" 2>&1 || echo "FAIL: exit status $?" >>"$build/parity-$2.txt") &
     done
     wait
     for seed in 1 2 3 4; do cat "$build/parity-$seed.txt"; done
@@ -79,14 +79,14 @@ part_parity() {
 part_paths() {
     build_paths
     echo "- real sizes"
-    beside "$build/\$path/vfcheck --seed 6 --real --cases 6 --frames 3 --flights 1 --steps 12 $pictures"
+    beside "$build/\$path/vfcheck --seed 6 --real --cases 6 --frames 3 --flights 3 --steps 12 $pictures"
     echo "- random cases"
     beside "$build/\$path/vfcheck --seed 7 --cases $((cases / 3)) --flights 0"
 }
 part_memory() {
     build_paths
     echo "- memcheck, one real frame of 1226x370"
-    sanitize memcheck --seed 8 --real --case 1 --frames 1 --flights 1 --steps 6
+    sanitize memcheck --seed 8 --real --case 1 --frames 1 --flights 3 --steps 10
     echo "- racecheck, small cases"
     sanitize racecheck --seed 8 --small --cases 8 --frames 2 --flights 1 --steps 6
     echo "- initcheck, small cases"

@@ -31,7 +31,7 @@ $(ORACLES:%=$(TEST)/%): $(TEST)/%: $$(wildcard tests/*/$$*.c tests/*/$$*_*.h) $(
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
-$(TEST)/simulation_check $(TEST)/rest $(TEST)/gate: tests/state/simulation.h tests/state/path.h
+$(TEST)/simulation_check $(TEST)/rest $(TEST)/gate $(TEST)/second: $(wildcard tests/state/simulation*.h) tests/state/path.h
 
 $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
@@ -223,7 +223,7 @@ $(BUILD)/size: tests/core/size.c $(FIXTURE) $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< -o $@
 
-$(BUILD)/simulate: tests/state/simulate.c tests/state/simulation.h tests/state/path.h $(LIB) $(FIXTURE)
+$(BUILD)/simulate: tests/state/simulate.c $(wildcard tests/state/simulation*.h) tests/state/path.h $(LIB) $(FIXTURE)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
 $(TEST)/vfcheck/%.o: EXTRA = -Wno-strict-prototypes -Wno-pedantic

@@ -7,12 +7,13 @@
 #define MOST_PERMILLE 900 /* of the pixels, that make a picture dark or bright */
 
 static const char *const word[HEALTH_WORDS] = {
-    "camera 0 frozen", "camera 1 frozen", "camera 0 dark",    "camera 1 dark",   "camera 0 bright",
-    "camera 1 bright", "pictures late",   "stamps irregular", "tracks are lost", "few tracks"};
+    "camera 0 frozen", "camera 1 frozen",  "camera 0 dark",   "camera 1 dark", "camera 0 bright", "camera 1 bright",
+    "pictures late",   "stamps irregular", "tracks are lost", "few tracks",    "cameras disagree"};
 
 /** Words that are so now, a bit each. */
-static uint32_t words_of(const vfront_health_t *h)
+static uint32_t words_of(const vfront_result_t *r)
 {
+    const vfront_health_t *h = &r->health;
     uint32_t bits = 0;
     for (uint32_t c = 0; c < VFRONT_CAMERAS && c < 2; c++) {
         bits |= (h->frozen[c] != 0) * 1u << c;
@@ -20,12 +21,13 @@ static uint32_t words_of(const vfront_health_t *h)
         bits |= (h->bright_permille[c] >= MOST_PERMILLE) * 16u << c;
     }
     bits |= (h->late != 0) * 64u | (h->irregular != 0) * 128u;
-    return bits | (h->state == VFRONT_LOST) * 256u | (h->state == VFRONT_DEGRADED) * 512u;
+    bits |= (h->state == VFRONT_LOST) * 256u | (h->state == VFRONT_DEGRADED) * 512u;
+    return bits | (h->stereo == VFRONT_STEREO_SUSPECT || r->nav.flags & VFRONT_NAV_ONE_CAMERA) * 1024u;
 }
 
 int health_next(health_t *h, const vfront_result_t *r, char text[HEALTH_TEXT], int *is_bad)
 {
-    const uint32_t now = words_of(&r->health);
+    const uint32_t now = words_of(r);
     for (uint32_t i = 0; i < HEALTH_WORDS; i++) {
         const uint32_t bit = 1u << i;
         if (now & bit) h->seen[i] = r->t_ns;

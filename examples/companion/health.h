@@ -9,7 +9,7 @@
 #include "vfront.h"
 
 #define HEALTH_TEXT 51 /* bytes of a STATUSTEXT and its end */
-#define HEALTH_WORDS 10
+#define HEALTH_WORDS 11
 
 /** Zero it before the first result. */
 typedef struct health {

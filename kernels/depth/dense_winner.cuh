@@ -184,49 +184,50 @@ template <int COUNT> static __global__ void __launch_bounds__(VF_WARP) winners_k
     const auto update_back = [&](int match, uint32_t key) {
         if (match >= 0 && key < NO_KEY) atomicMin(&back[match], key - KEY_BIAS);
     };
-    const auto process = [&](int i, int from, int candidates) {
+    const auto process = [&](int i, int from, int candidates, bool loads) {
         uint32_t key[COUNT];
         packed_sums<COUNT> sums = add_volumes(ahead[i]);
         if (candidates < VF_WARP * COUNT) mask_candidates(sums, candidates);
         make_keys(key, sums);
-        ahead[i] = load_volumes(at, i);
+        if (loads) ahead[i] = load_volumes(at, i);
         found[from + i] = find_winner(key, sums);
         const uint32_t last = shift_back_keys(best, key);
         if (lane == VF_WARP - 1) complete[from + i] = last;
     };
-    /* moves from the pixels of x on to those behind; behind the last ones, which stay, nothing is read. Rows of a
-     * volume are whole numbers of WINNER_PREFETCH pixels */
+    /* moves from the pixels of x on to those behind; behind the last ones, which stay, there is nothing */
     const auto move_on = [&](int x) {
         const int step = x + WINNER_PREFETCH < end ? WINNER_PREFETCH * VF_WARP : 0;
         at.a += step;
         at.b += step;
     };
 #pragma unroll
-    for (int k = 0; k < WINNER_PREFETCH; k++) ahead[k] = load_volumes(at, k);
+    for (int k = 0; k < WINNER_PREFETCH; k++) ahead[k] = load_volumes(at, vf_min(k, end - x0 - 1));
 #pragma unroll
     for (int k = 0; k < COUNT; k++) best[k] = VF_NONE;
     for (int begin = x0; begin < end; begin += VF_WARP) {
-        const int candidates = vf_dense_candidates(&s.tuning, begin);
-        if (begin + VF_WARP <= end && candidates == VF_WARP * COUNT) {
+        const int candidates = vf_dense_candidates(&s.tuning, begin), rest = end - begin;
+        const bool whole = rest == VF_WARP || rest >= VF_WARP + WINNER_PREFETCH; /* and what is loaded ahead */
+        if (whole && candidates == VF_WARP * COUNT) {
             for (int from = 0; from < VF_WARP; from += WINNER_PREFETCH) {
                 move_on(begin + from);
 #pragma unroll
-                for (int i = 0; i < WINNER_PREFETCH; i++) process(i, from, VF_WARP * COUNT);
+                for (int i = 0; i < WINNER_PREFETCH; i++) process(i, from, VF_WARP * COUNT, true);
             }
-        } else if (begin + VF_WARP <= end) {
+        } else if (whole) {
             for (int from = 0; from < VF_WARP; from += WINNER_PREFETCH) {
                 move_on(begin + from);
 #pragma unroll
                 for (int i = 0; i < WINNER_PREFETCH; i++)
-                    process(i, from, vf_dense_candidates(&s.tuning, begin + from + i));
+                    process(i, from, vf_dense_candidates(&s.tuning, begin + from + i), true);
             }
         } else {
-            for (int from = 0; begin + from < end; from += WINNER_PREFETCH) {
+            for (int from = 0; from < vf_min(rest, VF_WARP); from += WINNER_PREFETCH) {
                 move_on(begin + from);
 #pragma unroll
                 for (int i = 0; i < WINNER_PREFETCH; i++) {
-                    if (begin + from + i >= end) break;
-                    process(i, from, vf_dense_candidates(&s.tuning, begin + from + i));
+                    const int x = begin + from + i;
+                    if (x >= end) break;
+                    process(i, from, vf_dense_candidates(&s.tuning, x), x + WINNER_PREFETCH < end);
                 }
             }
         }

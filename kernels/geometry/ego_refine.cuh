@@ -34,7 +34,7 @@ template <int KIND> static __device__ void refine(const vf_ego_view &s, int sear
 {
     __shared__ vf_normal_equations sum;
     __shared__ vf_refined kept;
-    __shared__ vf_pose pose;
+    __shared__ __align__(16) vf_pose pose; /* no load of it takes in a word of others */
     __shared__ int32_t stop;
     vf_refined &f = s.ego->refined[search][rank];
     const uint32_t key = find_rank(s, search, rank);

@@ -58,7 +58,7 @@
  *  them at most: some agree by chance. Contradictions in frames in a row for which that counts. */
 #define VF_NAV_SIDE 16
 #define VF_NAV_SIDE_SHARE 6
-#define VF_NAV_SIDE_FRAMES 4
+#define VF_NAV_SIDE_FRAMES 1
 
 /** Deviations by which a motion expected by the state and that of the pictures may differ, along each axis; frames for
  *  which nothing is predicted by a state that differed by more. */

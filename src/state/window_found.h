@@ -66,13 +66,17 @@ VF_FN void vf_window_cover(struct vf_window *w, struct vf_window_work *k)
     vf_window_cover_corner(w, k);
 }
 
-/** Inverse range of a sight by its partner, never negative, or the mean one. */
+/** Inverse range of a sight by its partner, with which vf_landmark_other_of() has no residual; never negative. Without
+ *  a partner the mean one. */
 VF_FN float vf_window_range_of(const struct vf_window *w, const struct vf_sight *seen)
 {
     const struct vf_landmark_rig rig = vf_window_landmark_rig(w);
-    float along[3], turned[3];
+    float along[3], turned[3], by[VF_WINDOW_STEREO], off = 0.0f;
     if (w->rig.cameras < 2 || !(seen->other_sigma > 0.0f)) return VF_WINDOW_RANGE_MEAN;
     vf_landmark_along(&rig, seen->other, along);
+    vf_landmark_offsets(&rig, seen->other, along, by);
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) off += rig.stereo[n] * by[n];
+    for (int k = 0; k < 3; k++) along[k] += off * seen->other[k];
     vf_transform(rig.R_1_0, seen->bearing, turned);
     const float inverse = -vf_dot(along, turned) / vf_dot(along, rig.t_1_0);
     return inverse > 0.0f ? inverse : 0.0f;
@@ -145,13 +149,15 @@ VF_FN void vf_window_found(struct vf_window *w, const struct vf_window_work *k, 
         for (int j = 0; j < i; j++) rank += k->landmark_of[j] == -1;
         if (rank >= k->slots) continue;
         struct vf_landmark *l = &w->landmark[k->order[rank]];
+        struct vf_sight seen = sight[i];
+        if (w->second_off_s > 0.0) seen.other_sigma = 0.0f;
         memset(l, 0, sizeof *l);
-        l->id = sight[i].id;
+        l->id = seen.id;
         l->host = host;
-        l->inverse = vf_window_range_of(w, &sight[i]);
-        vf_landmark_in_time(&k->drift[host], sight[i].bearing, l->inverse, sight[i].late_s, l->bearing);
-        vf_window_sight_of(l, host, &sight[i]);
-        vf_rest_refer(l, &sight[i], w->slot[w->newest].t_ns);
+        l->inverse = vf_window_range_of(w, &seen);
+        vf_landmark_in_time(&k->drift[host], seen.bearing, l->inverse, seen.late_s, l->bearing);
+        vf_window_sight_of(l, host, &seen);
+        vf_rest_refer(l, &seen, w->slot[w->newest].t_ns);
     }
     VF_ITEM_SYNC();
 }

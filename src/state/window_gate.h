@@ -24,7 +24,7 @@
 #ifndef VF_WINDOW_GATE_H
 #define VF_WINDOW_GATE_H
 
-#include "window_system.h"
+#include "window_second.h"
 
 /** Lowest level of a squared residual, in squared deviations of a sight. */
 #define VF_GATE_LEVEL 0.015625f
@@ -202,6 +202,7 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
         k->off_sight[i] = l && k->square[i] >= 0.0f ? vf_gate_verdict(w, l, k->square[i], gate) : VF_GATE_TAKEN;
     }
     VF_ITEM_SYNC();
+    vf_window_second(w, k, sights);
     vf_gate_least(w, k, sights);
     VF_PARTS(i, (int)sights)
     {

@@ -171,32 +171,54 @@ VF_FN void vf_landmark_offsets(const struct vf_landmark_rig *rig, const float ot
     by[VF_STEREO_TURN] = rig->turns * across[2];
 }
 
-/** Row of camera 1, the third of a lane: of the point at the bearing sighted in the landmark's range, so that an error
- *  of that bearing is in the rows of camera 0 alone. */
+/** Residual of camera 1: that of the point at the bearing sighted in the landmark's range, so that an error of that
+ *  bearing is in the rows of camera 0 alone. */
+struct vf_landmark_other {
+    float r;                    /* residual in deviations of the sight */
+    float g[3];                 /* its derivative by the point */
+    float base[3];              /* camera 0 in axes of camera 1, at the times of the rows */
+    float near;                 /* range from the host over that from camera 0 */
+    float by[VF_WINDOW_STEREO]; /* derivatives of the bearing by the offsets of camera 1 */
+};
+
+/** Y: landmark's place times its inverse range, axes of camera 0. Returns 0 if it is not before camera 1. */
+VF_FN int vf_landmark_other_of(struct vf_landmark_other *o, const struct vf_landmark_rig *rig,
+                               const struct vf_window_sight *sight, const float Y[3],
+                               const struct vf_landmark_drift *drift, float inverse)
+{
+    float point[3], seen[3], moved[3], along[3], off = 0.0f;
+    o->near = 1.0f / sqrtf(vf_dot(Y, Y));
+    const float range = inverse * o->near; /* inverse range from camera 0 */
+    for (int k = 0; k < 3; k++) moved[k] = -sight->later_s * drift->velocity[k];
+    vf_transform(rig->R_1_0, moved, o->base);
+    vf_landmark_turned(drift, sight->bearing, -sight->later_s, seen);
+    vf_transform(rig->R_1_0, seen, point);
+    for (int k = 0; k < 3; k++) {
+        o->base[k] += rig->t_1_0[k];
+        point[k] += range * o->base[k];
+    }
+    if (!(vf_dot(sight->other, point) > 0.1f)) return 0;
+    vf_landmark_along(rig, sight->other, along);
+    vf_landmark_offsets(rig, sight->other, along, o->by);
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) off += rig->stereo[n] * o->by[n] * sight->other_weight;
+    o->r = vf_landmark_residual(along, sight->other, point, sight->other_weight, o->g) + off;
+    return 1;
+}
+
+/** Row of camera 1, the third of a lane. */
 VF_FN float vf_landmark_second(struct vf_landmark_rows *rows, int i, const struct vf_landmark_rig *rig,
                                const struct vf_window_sight *sight, const struct vf_landmark_point *at,
                                const struct vf_landmark_drift *drift, float inverse)
 {
-    float Y[3], seen[3], moved[3], base[3], along[3], g[3], by_point[3], by[VF_WINDOW_STEREO], cost, off = 0.0f;
-    const float near = 1.0f / sqrtf(vf_dot(at->Y, at->Y)), range = inverse * near; /* inverse range from camera 0 */
-    for (int k = 0; k < 3; k++) moved[k] = -sight->later_s * drift->velocity[k];
-    vf_transform(rig->R_1_0, moved, base);
-    vf_landmark_turned(drift, sight->bearing, -sight->later_s, seen);
-    vf_transform(rig->R_1_0, seen, Y);
-    for (int k = 0; k < 3; k++) {
-        base[k] += rig->t_1_0[k];
-        Y[k] += range * base[k];
-    }
-    if (!(vf_dot(sight->other, Y) > 0.1f)) return 2.0f * rig->outlier;
-    vf_landmark_along(rig, sight->other, along);
-    vf_landmark_offsets(rig, sight->other, along, by);
-    for (int n = 0; n < VF_WINDOW_STEREO; n++) off += rig->stereo[n] * by[n] * sight->other_weight;
-    const float r = vf_landmark_residual(along, sight->other, Y, sight->other_weight, g) + off;
-    const float root = sqrtf(vf_landmark_weight(r * r, rig->outlier, &cost)), slope = root * vf_dot(g, base);
-    for (int k = 0; k < 3; k++) by_point[k] = -slope * range * near * near * at->Y[k];
-    rows->r[2][i] = r * root;
-    for (int n = 0; n < VF_WINDOW_STEREO; n++) rows->stereo[n][i] = by[n] * sight->other_weight * root;
-    vf_landmark_row_set(rows, 2, i, by_point, vf_dot(by_point, at->t) + slope * near, at, inverse);
+    struct vf_landmark_other o;
+    float by_point[3], cost;
+    if (!vf_landmark_other_of(&o, rig, sight, at->Y, drift, inverse)) return 2.0f * rig->outlier;
+    const float root = sqrtf(vf_landmark_weight(o.r * o.r, rig->outlier, &cost)), slope = root * vf_dot(o.g, o.base);
+    const float range = inverse * o.near;
+    for (int k = 0; k < 3; k++) by_point[k] = -slope * range * o.near * o.near * at->Y[k];
+    rows->r[2][i] = o.r * root;
+    for (int n = 0; n < VF_WINDOW_STEREO; n++) rows->stereo[n][i] = o.by[n] * sight->other_weight * root;
+    vf_landmark_row_set(rows, 2, i, by_point, vf_dot(by_point, at->t) + slope * o.near, at, inverse);
     return cost;
 }
 

@@ -233,6 +233,8 @@ struct vf_window {
     uint32_t proven;                  /* of these, those of landmarks that are not on trial */
     double believed[2];               /* vf_window_slot.variance of the last frame whose pictures were believed */
     double dispute_s;                 /* over 0: readings and pictures are in dispute, for so long */
+    double second_off_s;              /* over 0: camera 1 is left out, for so long (window_second.h) */
+    double second_contrary_s;         /* for which its sights have contradicted, up to the newest ones */
     uint32_t sighted;                 /* landmarks that the newest frame saw, and those that begin there */
     struct vf_window_carried carried; /* of vf_window_step() */
     struct vf_window_rest rest;

@@ -81,7 +81,8 @@ VF_FN void vf_window_tell(const struct vf_window *w, struct vf_window_work *k, v
         const struct vf_window_value value = s->value;
         const uint64_t t_ns = vf_window_shifted(s->t_ns, s->offset_s);
         const double offset_s = w->offset_s, misfit = w->misfit;
-        const uint32_t flags = w->flags;
+        const uint32_t disputed = w->dispute_s > 0.0 ? (uint32_t)VFRONT_NAV_DISPUTED : 0u,
+                       one = w->second_off_s > 0.0 ? (uint32_t)VFRONT_NAV_ONE_CAMERA : 0u;
         uint32_t landmarks = 0;
         VF_UNROLL_16
         for (int part = 0; part < VF_WINDOW_PARTS; part++) landmarks += k->number[part];
@@ -91,7 +92,7 @@ VF_FN void vf_window_tell(const struct vf_window *w, struct vf_window_work *k, v
         memcpy(nav->q_odom_imu, value.q, sizeof nav->q_odom_imu);
         memcpy(nav->gyro_bias_rad_s, value.bias, sizeof nav->gyro_bias_rad_s);
         memcpy(nav->accel_bias_m_s2, value.bias + 3, sizeof nav->accel_bias_m_s2);
-        nav->flags = w->dispute_s > 0.0 ? flags | VFRONT_NAV_DISPUTED : flags;
+        nav->flags = w->flags | disputed | one;
         nav->offset_s = offset_s;
         nav->misfit = misfit;
         nav->landmarks = landmarks;

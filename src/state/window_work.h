@@ -147,6 +147,7 @@ struct vf_window_work {
      * not taken; sights within each level, and all */
     float square[VF_WINDOW_SIGHTS];
     int32_t off_sight[VF_WINDOW_SIGHTS], least_off;
+    int32_t second[VF_WINDOW_LANDMARKS]; /* of camera 1: of vf_second_verdict() */
     uint32_t within[VF_GATE_LEVELS + 1];
     int32_t place[VF_WINDOW_LANDMARKS]; /* of slots for new landmarks, see vf_window_slot_place() */
     int32_t order[VF_WINDOW_LANDMARKS]; /* slots for new landmarks, best first */

@@ -42,9 +42,9 @@ static void begin(void)
 static void test_words(void **state)
 {
     vfront_health_t *h = &result.health;
-    static const char *const name[] = {"camera 0 frozen", "camera 1 frozen", "camera 0 dark", "camera 1 dark",
-                                       "camera 0 bright", "camera 1 bright", "pictures late", "stamps irregular",
-                                       "tracks are lost", "few tracks"};
+    static const char *const name[] = {"camera 0 frozen", "camera 1 frozen", "camera 0 dark",   "camera 1 dark",
+                                       "camera 0 bright", "camera 1 bright", "pictures late",   "stamps irregular",
+                                       "tracks are lost", "few tracks",      "cameras disagree"};
     (void)state;
     for (int i = 0; i < HEALTH_WORDS; i++) {
         char want[64];
@@ -56,11 +56,14 @@ static void test_words(void **state)
             if (i / 2 == 2) h->bright_permille[i % 2] = 1000;
             if (i == 6) h->late = 1;
             if (i == 7) h->irregular = 1;
-            if (i >= 8) h->state = i == 8 ? VFRONT_LOST : VFRONT_DEGRADED;
+            if (i == 8 || i == 9) h->state = i == 8 ? VFRONT_LOST : VFRONT_DEGRADED;
+            if (i == 10 && k % 2) h->stereo = VFRONT_STEREO_SUSPECT;
+            result.nav.flags = i == 10 && k % 2 == 0 ? VFRONT_NAV_ONE_CAMERA : 0;
             snprintf(want, sizeof want, "%s\n", name[i]);
             assert_string_equal(run(5), k ? "" : want);
             memset(h, 0, sizeof *h);
             h->state = VFRONT_TRACKING;
+            result.nav.flags = 0;
             assert_string_equal(run(20), "");
         }
         snprintf(want, sizeof want, "%s: over\n", name[i]);

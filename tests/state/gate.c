@@ -2,15 +2,9 @@
 /* Gate of the window and what is kept when pictures end: the level of the gate against its rule by counting; simulated
  * flights with a body that moves before the cameras, and with pictures that end while tracks are old; and a turn on the
  * spot with one camera, where what is told of ranges beforehand must not tell the velocity. */
-#include "simulation.h"
+#include "simulation_window.h"
 
 #include "state/window_step.h"
-
-static struct simulation sim;
-static struct sim_frame frame;
-static struct vf_window window;
-static struct vf_window_work work;
-static double wider; /* deviations of sights as told, over those that they have */
 
 /** The level is the least one that a quarter of all sights, and eight, are within; there is no gate above its most. */
 static void level(void **state)
@@ -149,24 +143,6 @@ struct flown {
     uint32_t refused; /* most landmarks in the window that were refused */
 };
 
-static void feed(uint64_t before_ns)
-{
-    static struct vf_sight sight[SIM_SIGHTS];
-    uint32_t first;
-    const uint32_t n = sim_readings(&sim, before_ns, frame.stamp_ns, &first);
-    const struct vf_window_frame given = {frame.stamp_ns, sim.imu + first, n, sight, (uint32_t)frame.n};
-    for (int i = 0; i < frame.n; i++) {
-        const struct sim_sight *s = &frame.sight[i];
-        sight[i] = (struct vf_sight){.id = s->id, .sigma = (float)(wider * s->sigma)};
-        sight[i].other_sigma = (float)(wider * s->other_sigma);
-        for (int k = 0; k < 3; k++) {
-            sight[i].bearing[k] = (float)s->bearing[k];
-            sight[i].other[k] = (float)s->other[k];
-        }
-    }
-    vf_window_step(&window, &work, &given);
-}
-
 /** Adds a frame's errors; before: those of the frame before, and its deviations. */
 static void judge(struct flown *f, const vfront_nav_t *nav, double before[6], int k)
 {
@@ -191,25 +167,19 @@ static void judge(struct flown *f, const vfront_nav_t *nav, double before[6], in
 static struct flown fly(const struct sim_options *o, int as_nav)
 {
     struct flown f = {0};
-    struct vf_window_rig rig = {.rests = 0};
     vfront_nav_t nav;
     uint64_t before_ns = SIM_START_NS;
     double before[6] = {0};
     assert_true(sim_start(&sim, o));
-    rig.cameras = sim.told.cameras;
-    wider = as_nav ? 3.0 : 1.0;
+    struct vf_window_rig rig = sim_rig(0);
     rig.scatter = as_nav ? 1.0 / 3.0 : 0.0;
     sim.noise.gyro_density *= as_nav ? 5.0 : 1.0;
     sim.noise.accel_density *= as_nav ? 5.0 : 1.0;
-    memcpy(rig.R_imu_cam, sim.told.R_imu_cam, sizeof rig.R_imu_cam);
-    memcpy(rig.p_imu_cam_m, sim.told.p_imu_cam, sizeof rig.p_imu_cam_m);
-    memcpy(rig.R_1_0, sim.told.R_1_0, sizeof rig.R_1_0);
-    memcpy(rig.t_1_0_m, sim.told.t_1_0, sizeof rig.t_1_0_m);
     sim_first(&sim, &nav);
     vf_window_start(&window, &rig, &sim.noise, &nav);
     for (int k = 0; k < sim.frames; k++) {
         assert_true(sim_frame(&sim, k, &frame));
-        feed(before_ns);
+        sim_feed(before_ns, as_nav ? 3.0 : 1.0);
         before_ns = frame.stamp_ns;
         vf_window_nav(&window, &work, &nav);
         judge(&f, &nav, before, k);
@@ -219,21 +189,11 @@ static struct flown fly(const struct sim_options *o, int as_nav)
     return f;
 }
 
-static struct sim_options usual(const char *path, double seconds, double life)
-{
-    struct sim_options o = sim_usual();
-    snprintf(o.path, sizeof o.path, "%s", path);
-    o.seconds = seconds;
-    o.life = life;
-    o.seed = 1;
-    return o;
-}
-
 /** A body that moves and covers three fifths of the picture does not take a camera that hovers with it. */
 static void body(void **state)
 {
     (void)state;
-    struct sim_options o = usual("hover", 8, 30);
+    struct sim_options o = sim_path("hover", 8, 30, 1);
     o.body[0] = 3, o.body[1] = 7;
     const struct flown f = fly(&o, 0);
     REQUIRE(f.drift_m < 0.03 && f.square < 9 && f.jump < 3, "drift %g m\n", f.drift_m);
@@ -245,7 +205,7 @@ static void slow(void **state)
 {
     (void)state;
     for (int i = 0; i < 3; i++) {
-        struct sim_options o = usual("hover", 8, 30);
+        struct sim_options o = sim_path("hover", 8, 30, 1);
         o.body[0] = 3, o.body[1] = 7;
         o.body_mps = 0.05 + 0.1 * i;
         const struct flown f = fly(&o, 1);
@@ -257,7 +217,7 @@ static void slow(void **state)
 static void clear(void **state)
 {
     (void)state;
-    const struct sim_options o = usual("eight", 5, 30);
+    const struct sim_options o = sim_path("eight", 5, 30, 1);
     const struct flown f = fly(&o, 0);
     REQUIRE(f.refused < 40, "%u refused\n", f.refused);
 }
@@ -268,7 +228,7 @@ static void black(void **state)
 {
     (void)state;
     for (int i = 0; i < 2; i++) {
-        struct sim_options o = usual(i ? "hover" : "eight", 6, 400);
+        struct sim_options o = sim_path(i ? "hover" : "eight", 6, 400, 1);
         o.black[0] = 3, o.black[1] = 3.5;
         const struct flown f = fly(&o, 0);
         REQUIRE(f.drift_m < 0.05 && f.square < 9 && f.jump < 3, "drift %g m, %g deviations\n", f.drift_m, f.jump);
@@ -282,7 +242,7 @@ static void turn(void **state)
     (void)state;
     double square = 0.0;
     for (int i = 0; i < 6; i++) {
-        struct sim_options o = usual("turn", 3, 15);
+        struct sim_options o = sim_path("turn", 3, 15, 1);
         snprintf(o.rig, sizeof o.rig, "mono");
         o.first[2] = 0.02, o.first[3] = 0.002;
         o.seed = 1 + i;

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Rest of the window: derivatives of its factor against differences of its residuals; simulated flights that stand,
  * creep, sway, take off: when the state says that it stands, and how far it drifts meanwhile. */
-#include "simulation.h"
+#include "simulation_window.h"
 
 #include "state/window_rest.h"
-
-static struct simulation sim;
-static struct sim_frame frame;
-static struct vf_window window;
-static struct vf_window_work work;
 
 /* ---- factor ------------------------------------------------------------------------------------------------------ */
 
@@ -78,23 +73,6 @@ struct flown {
     int keys;                /* keyframes */
 };
 
-static void feed(uint64_t before_ns)
-{
-    static struct vf_sight sight[SIM_SIGHTS];
-    uint32_t first;
-    const uint32_t n = sim_readings(&sim, before_ns, frame.stamp_ns, &first);
-    const struct vf_window_frame given = {frame.stamp_ns, sim.imu + first, n, sight, (uint32_t)frame.n};
-    for (int i = 0; i < frame.n; i++) {
-        const struct sim_sight *s = &frame.sight[i];
-        sight[i] = (struct vf_sight){.id = s->id, .sigma = (float)s->sigma, .other_sigma = (float)s->other_sigma};
-        for (int k = 0; k < 3; k++) {
-            sight[i].bearing[k] = (float)s->bearing[k];
-            sight[i].other[k] = (float)s->other[k];
-        }
-    }
-    vf_window_step(&window, &work, &given);
-}
-
 /** Adds a frame's errors. */
 static void judge(struct flown *f, const vfront_nav_t *nav)
 {
@@ -116,20 +94,15 @@ static void judge(struct flown *f, const vfront_nav_t *nav)
 static struct flown fly(const struct sim_options *o)
 {
     struct flown f = {0};
-    struct vf_window_rig rig = {.rests = 1};
     vfront_nav_t nav;
     uint64_t before_ns = SIM_START_NS;
     assert_true(sim_start(&sim, o));
-    memcpy(rig.R_imu_cam, sim.told.R_imu_cam, sizeof rig.R_imu_cam);
-    memcpy(rig.p_imu_cam_m, sim.told.p_imu_cam, sizeof rig.p_imu_cam_m);
-    memcpy(rig.R_1_0, sim.told.R_1_0, sizeof rig.R_1_0);
-    memcpy(rig.t_1_0_m, sim.told.t_1_0, sizeof rig.t_1_0_m);
-    rig.cameras = sim.told.cameras;
+    const struct vf_window_rig rig = sim_rig(1);
     sim_first(&sim, &nav);
     vf_window_start(&window, &rig, &sim.noise, &nav);
     for (int k = 0; k < sim.frames; k++) {
         assert_true(sim_frame(&sim, k, &frame));
-        feed(before_ns);
+        sim_feed(before_ns, 1.0);
         before_ns = frame.stamp_ns;
         vf_window_nav(&window, &work, &nav);
         judge(&f, &nav);
@@ -142,22 +115,12 @@ static struct flown fly(const struct sim_options *o)
     return f;
 }
 
-static struct sim_options usual(const char *path, double seconds, double life, double seed)
-{
-    struct sim_options o = sim_usual();
-    snprintf(o.path, sizeof o.path, "%s", path);
-    o.seconds = seconds;
-    o.life = life;
-    o.seed = seed;
-    return o;
-}
-
 /** Standing is found in time, and stays; the place is held. */
 static void stands(void **state)
 {
     (void)state;
     for (int seed = 1; seed <= 2; seed++) {
-        const struct sim_options o = usual("stand", 15, seed == 1 ? 60 : 300, seed);
+        const struct sim_options o = sim_path("stand", 15, seed == 1 ? 60 : 300, seed);
         const struct flown f = fly(&o);
         REQUIRE(f.first_s < 4 && f.standing == f.frames - (int)(20 * f.first_s + 0.5), "rest of %g to %g s ended\n",
                 f.first_s, f.last_s);
@@ -171,7 +134,7 @@ static void moves(void **state)
 {
     (void)state;
     for (int i = 0; i < 4; i++) {
-        struct sim_options o = usual(i < 3 ? "straight" : "hover", 10, i == 1 ? 300 : 60, i + 1);
+        struct sim_options o = sim_path(i < 3 ? "straight" : "hover", 10, i == 1 ? 300 : 60, i + 1);
         o.tempo = i < 2 ? 0.005 : i == 2 ? 0.025 : 1;
         if (i == 1) o.near = 10, o.far = 40;
         REQUIRE(fly(&o).standing == 0, "%s at %g of its speed stands\n", o.path, o.tempo);
@@ -191,7 +154,7 @@ static void sways(void **state)
     (void)state;
     if (FLIGHTS_LEFT_OUT) skip();
     for (int i = 0; i < 2; i++) {
-        struct sim_options o = usual("hover", 12, 60, i + 1);
+        struct sim_options o = sim_path("hover", 12, 60, i + 1);
         o.tempo = i ? 0.02 : 0.1;
         const struct flown f = fly(&o);
         REQUIRE(f.standing == 0 && f.square < 12, "at %g of its speed: %d frames stand, squared %g\n", o.tempo,
@@ -205,7 +168,7 @@ static void creeps(void **state)
 {
     (void)state;
     if (FLIGHTS_LEFT_OUT) skip();
-    struct sim_options o = usual("straight", 40, 60, 5);
+    struct sim_options o = sim_path("straight", 40, 60, 5);
     o.tempo = 0.001;
     const struct flown f = fly(&o);
     REQUIRE(f.standing > 0 && f.standing < 200, "%d frames stand\n", f.standing);
@@ -217,7 +180,7 @@ static void creeps(void **state)
 static void takes_off(void **state)
 {
     (void)state;
-    struct sim_options o = usual("take-off", 13, 60, 1);
+    struct sim_options o = sim_path("take-off", 13, 60, 1);
     const struct flown off = fly(&o);
     REQUIRE(off.standing > 120 && off.last_s < 10.3, "stood until %g s\n", off.last_s);
     REQUIRE(off.drift_m < 0.04 && off.square < 12, "drift %g m, squared %g\n", off.drift_m, off.square);
@@ -230,7 +193,7 @@ static void takes_off(void **state)
 static void passes(void **state)
 {
     (void)state;
-    struct sim_options o = usual("stand", 12, 60, 3);
+    struct sim_options o = sim_path("stand", 12, 60, 3);
     o.body[0] = 5, o.body[1] = 9;
     const struct flown f = fly(&o);
     REQUIRE(f.standing > 160 && f.drift_m < 0.01, "%d frames stand, drift %g m\n", f.standing, f.drift_m);

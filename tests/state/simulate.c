@@ -15,19 +15,12 @@
  *   ms        time of a step, mean */
 #define _POSIX_C_SOURCE 199309L
 
-#include "simulation.h"
+#include "simulation_window.h"
 
 #include <time.h>
 
-#include "state/window_state.h"
-
 enum { MOST_RUNS = 200, KINDS = 4, WIDTH = 17 };
 _Static_assert(sizeof(((struct vf_window *)0)->covariance) == WIDTH * WIDTH * sizeof(double), "the time offset is 15");
-
-static struct simulation sim;
-static struct sim_frame frame;
-static struct vf_window window;
-static struct vf_window_work work;
 
 /** Errors that NEES is made of: first and number, and what is printed. */
 static const struct {
@@ -112,6 +105,7 @@ static int help(void)
            "  --blackout FROM,TO  frames of this time [s] see nothing\n"
            "  --body FROM,TO      in this time [s] a body covers three fifths of the picture, and moves\n"
            "  --gap FROM,TO       readings of this time [s] are missing\n"
+           "  --late FROM,TO      in this time [s] camera 1's picture is that of the frame before\n"
            "  --csv FILE          the first flight: time, truth, estimate, deviations\n"
            "  --dump FILE         the first flight: all that the estimator is given, and the truth\n"
            "  --all               table of scenarios; options that follow hold for all of them\n"
@@ -134,6 +128,7 @@ static int option(const char *name, const char *value)
     if (!strcmp(name, "--blackout")) return span(value, chosen.black);
     if (!strcmp(name, "--body")) return span(value, chosen.body);
     if (!strcmp(name, "--gap")) return span(value, chosen.gap);
+    if (!strcmp(name, "--late")) return span(value, chosen.late);
     if (!strcmp(name, "--csv")) return (mode.csv = value) != NULL;
     if (!strcmp(name, "--dump")) return (mode.dump = value) != NULL;
     if (!strcmp(name, "--only")) return (mode.only = value) != NULL;
@@ -208,12 +203,7 @@ static double seconds(void)
 
 static struct vf_window_rig told_rig(void)
 {
-    struct vf_window_rig rig = {.rests = 1};
-    memcpy(rig.R_imu_cam, sim.told.R_imu_cam, sizeof rig.R_imu_cam);
-    memcpy(rig.p_imu_cam_m, sim.told.p_imu_cam, sizeof rig.p_imu_cam_m);
-    memcpy(rig.R_1_0, sim.told.R_1_0, sizeof rig.R_1_0);
-    memcpy(rig.t_1_0_m, sim.told.t_1_0, sizeof rig.t_1_0_m);
-    rig.cameras = sim.told.cameras;
+    struct vf_window_rig rig = sim_rig(1);
     rig.turn_rad = 1e-6 * sim.option.turn_urad;
     return rig;
 }
@@ -329,15 +319,7 @@ static void feed(uint64_t before_ns)
                                           .readings = unread(before_ns, frame.stamp_ns) ? 0 : n,
                                           .sight = sight,
                                           .sights = (uint32_t)frame.n};
-    for (int i = 0; i < frame.n; i++) {
-        const struct sim_sight *s = &frame.sight[i];
-        sight[i] = (struct vf_sight){.id = s->id, .sigma = (float)s->sigma, .other_sigma = (float)s->other_sigma};
-        sight[i].late_s = (float)s->late_s, sight[i].later_s = (float)s->later_s;
-        for (int k = 0; k < 3; k++) {
-            sight[i].bearing[k] = (float)s->bearing[k];
-            sight[i].other[k] = (float)s->other[k];
-        }
-    }
+    sim_sights(sight, 1.0);
     const double begin = seconds();
     vf_window_step(&window, &work, &given);
     run_sums.seconds += seconds() - begin;
@@ -548,6 +530,9 @@ static const struct {
     {"eight, black 8 to 10 s", "eight", {"--drawn", "--blackout", "8,10"}},
     {"eight, 1 % of frames missing", "eight", {"--drawn", "--dropped", "0.01"}},
     {"eight, no readings 8 to 8.1 s", "eight", {"--drawn", "--gap", "8,8.1"}},
+    {"eight, camera 1 late 5 to 15 s", "eight", {"--drawn", "--late", "5,15"}},
+    {"MH_03, camera 1 late 5 to 15 s", "euroc_MH_03.txt", {"--drawn", "--from", "20", "--late", "5,15"}},
+    {"V1_02, camera 1 late 5 to 15 s", "euroc_V1_02.txt", {"--drawn", "--from", "20", "--late", "5,15"}},
     {"eight, no readings 8 to 10 s", "eight", {"--drawn", "--gap", "8,10"}},
     {"eight, no readings after 1 s", "eight", {"--drawn", "--gap", "1,1000"}},
     {"MH_03, no readings after 1 s", "euroc_MH_03.txt", {"--drawn", "--from", "20", "--gap", "1,1000"}},

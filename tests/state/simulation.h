@@ -66,6 +66,7 @@ struct sim_options {
     int untold;        /* 1: the estimator is not told of it */
     double black[2];   /* frames of this time have no sights [s] */
     double gap[2];     /* readings of this time are missing [s] */
+    double late[2];    /* in this time camera 1's picture is that of the frame before [s] */
     double dropped;    /* share of frames that are missing */
     double drawn[3];   /* deviations of what each flight's calibration is off by: R_imu_cam about each axis [rad], time
                           offset [s], R_1_0 about its y axis [rad], by turn_urad about its z axis; 0: by nothing */
@@ -396,6 +397,9 @@ static inline double sim_distance(const struct simulation *s, const double c[3],
     return fmax(0.5, wall * real(0.5, 1.0));
 }
 
+/** Distance from its epipolar line within which a partner is found [px]. */
+#define SIM_LINE_PX 2.0
+
 /** Share of the picture's width that a body covers. */
 #define SIM_BODY 0.6
 
@@ -457,6 +461,16 @@ static inline void sim_on_line(const struct sim_rig *rig, const double bearing[3
     unit(out);
 }
 
+/** 1 if a direction of camera 1 is near the epipolar line of a bearing, where partners are looked for. */
+static inline int sim_near_line(const struct sim_rig *rig, const double bearing[3], const double v[3])
+{
+    double turned[3], normal_of[3];
+    rotate(rig->R_1_0, bearing, turned);
+    cross(rig->t_1_0, turned, normal_of);
+    unit(normal_of);
+    return fabs(dot(v, normal_of)) < SIM_LINE_PX / rig->focal;
+}
+
 /** Landmark in axes of camera 0 at a time of the path. */
 static inline void sim_in_camera(const struct simulation *s, const struct sim_track *track, double t, double x[3])
 {
@@ -502,6 +516,7 @@ static inline int sim_partner(const struct simulation *s, const double x[3], con
     for (int k = 0; k < 3; k++) there[k] += s->rig.t_1_0[k];
     unit(there);
     sim_lens(s, there);
+    if (!sim_near_line(&s->told, sight->bearing, there)) return 0;
     if (wrong < s->option.outliers) along += size / s->rig.focal;
     sim_on_line(&s->told, sight->bearing, there, along, sight->other);
     sight->other_sigma = fmax(s->option.pixel, 1e-3) / s->rig.focal;
@@ -513,7 +528,10 @@ static inline void sim_sight(struct simulation *s, struct sim_track *track, doub
                              struct sim_sight *sight)
 {
     double x[3] = {x_frame[0], x_frame[1], x_frame[2]}, x_1[3] = {x[0], x[1], x[2]};
-    const double late = sim_row(s, track, 0, t, x), late_1 = sim_row(s, track, 1, t, x_1);
+    const double flight = t - SIM_LEAD_S, before = 1.0 / s->rig.hz;
+    const int is_late = flight >= s->option.late[0] && flight < s->option.late[1];
+    if (is_late) sim_in_camera(s, track, t - before, x_1);
+    const double late = sim_row(s, track, 0, t, x), late_1 = sim_row(s, track, 1, is_late ? t - before : t, x_1);
     const double sigma = s->option.pixel / s->rig.focal, step = s->option.walk / s->rig.focal;
     double by[2] = {track->error[0] + sigma * normal(), track->error[1] + sigma * normal()}, v[3], seen[3];
     track->error[0] += step * normal(), track->error[1] += step * normal();

@@ -14,10 +14,16 @@
 
 #include "tests/state/window_flight.h"
 
-enum kind { STEREO, STILL, MONO, FEW, NONSENSE, DARK, WRONG, SHARP, KINDS };
-static const char *const kind_name[] = {
-    "two cameras",      "standing",  "one camera",           "few tracks",
-    "sights at random", "no sights", "every fifth is wrong", "0.05 px, the least that is told"};
+enum kind { STEREO, STILL, APART, MONO, FEW, NONSENSE, DARK, WRONG, SHARP, KINDS };
+static const char *const kind_name[] = {"two cameras",
+                                        "standing",
+                                        "camera 1 apart",
+                                        "one camera",
+                                        "few tracks",
+                                        "sights at random",
+                                        "no sights",
+                                        "every fifth is wrong",
+                                        "0.05 px, the least that is told"};
 
 static struct vf_window_memory *host, *device, *copied;
 static struct vf_sight_memory *seen, *seen_device;
@@ -140,6 +146,7 @@ static void draw_sights(enum kind kind, int rows, int i, const struct flight *f,
         seen->sight[k].late_s = 0.004f * (float)(k % 7 - 3);
         seen->sight[k].later_s = 0.0005f * (float)(k % 3 - 1);
     }
+    for (int k = 0; k < POINTS && kind == APART && i % 16 > 5 && i % 16 < 9; k++) seen->sight[k].other[0] += 0.03f;
     for (int k = 0; k < VF_WINDOW_SIGHTS && kind == NONSENSE; k++) {
         struct vf_sight *s = &seen->sight[k];
         double b[3] = {normal(), normal(), i % 3 ? 2 : normal()};
@@ -169,7 +176,7 @@ static int check_flight(int number, int steps)
     struct vf_window_carried carried;
     double bias[6];
     uint32_t ids = 0;
-    int standing = 0;
+    int standing = 0, apart = 0;
     rig.rests = 1;
     rig.turn_rad = number % 4 == 2 ? 0.003 : 0.0;
     if (kind == MONO) rig.cameras = 1;
@@ -203,6 +210,7 @@ static int check_flight(int number, int steps)
         const struct vf_window *w = &host->window[i % 2];
         const struct vf_window_slot *s = &w->slot[w->newest];
         standing += w->rest.holds;
+        apart += w->second_off_s > 0.0;
         carried.t_ns = t_ns;
         carried.own_offset_s = s->offset_s;
         carried.offset_s = w->offset_s;
@@ -210,6 +218,10 @@ static int check_flight(int number, int steps)
     }
     if (kind == STILL && steps > 20 && (!standing || standing > steps - 2 * (steps / 16))) {
         printf("FAIL flight %d, %s: %d of %d steps stand\n", number, kind_name[kind], standing, steps);
+        return 1;
+    }
+    if (kind == APART ? steps > 8 && !apart : kind == STEREO && apart) {
+        printf("FAIL flight %d, %s: camera 1 is left out in %d of %d steps\n", number, kind_name[kind], apart, steps);
         return 1;
     }
     return 0;
