@@ -161,6 +161,11 @@ static struct flown fly(const struct sim_options *o)
         f.square += sim_square(P, e, 3) / sim.frames;
         f.drift_m = fmax(f.drift_m, length(e));
         if (!(nav.flags & VFRONT_NAV_ONE_CAMERA)) continue;
+        for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
+            const struct vf_landmark *l = &window.landmark[i];
+            REQUIRE(!l->id || !(l->seen >> window.newest & 1) || !(l->sight[window.newest].other_weight > 0),
+                    "%.2f s: left out, and landmark %d has its sight\n", t, i);
+        }
         if (f.first_s < 0) f.first_s = t;
         f.last_s = t;
     }
