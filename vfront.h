@@ -1409,8 +1409,8 @@ typedef enum vfront_nav_flags {
     VFRONT_NAV_ONE_CAMERA = 64 /**< The state leaves camera 1 out: over a third of its sights contradict the ranges that
                                    landmarks have by all other sights, or did so within the last 3 s in which it had
                                    any: its picture is of another time or place. health.stereo sees that only where
-                                   sights move off their epipolar lines. Camera 1 is taken again, too, once it has
-                                   contradicted for 8 s without a break, since then the ranges may be wrong. */
+                                   sights move off their epipolar lines. Where it has contradicted for 8 s without a
+                                   break the ranges may be the wrong ones: it is taken again 3 s later. */
 } vfront_nav_flags_t;
 
 /** Worth of a state. */

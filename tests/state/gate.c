@@ -168,7 +168,6 @@ static struct flown fly(const struct sim_options *o, int as_nav)
 {
     struct flown f = {0};
     vfront_nav_t nav;
-    uint64_t before_ns = SIM_START_NS;
     double before[6] = {0};
     assert_true(sim_start(&sim, o));
     struct vf_window_rig rig = sim_rig(0);
@@ -178,10 +177,7 @@ static struct flown fly(const struct sim_options *o, int as_nav)
     sim_first(&sim, &nav);
     vf_window_start(&window, &rig, &sim.noise, &nav);
     for (int k = 0; k < sim.frames; k++) {
-        assert_true(sim_frame(&sim, k, &frame));
-        sim_feed(before_ns, as_nav ? 3.0 : 1.0);
-        before_ns = frame.stamp_ns;
-        vf_window_nav(&window, &work, &nav);
+        sim_step(k, as_nav ? 3.0 : 1.0, &nav);
         judge(&f, &nav, before, k);
     }
     print_message("%s, life %.0f: drift %.2f cm, %.2f deviations at once, position %.2f of 3, %u refused\n", o->path,

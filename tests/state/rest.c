@@ -95,16 +95,9 @@ static struct flown fly(const struct sim_options *o)
 {
     struct flown f = {0};
     vfront_nav_t nav;
-    uint64_t before_ns = SIM_START_NS;
-    assert_true(sim_start(&sim, o));
-    const struct vf_window_rig rig = sim_rig(1);
-    sim_first(&sim, &nav);
-    vf_window_start(&window, &rig, &sim.noise, &nav);
+    sim_begin(o);
     for (int k = 0; k < sim.frames; k++) {
-        assert_true(sim_frame(&sim, k, &frame));
-        sim_feed(before_ns, 1.0);
-        before_ns = frame.stamp_ns;
-        vf_window_nav(&window, &work, &nav);
+        sim_step(k, 1.0, &nav);
         judge(&f, &nav);
     }
     f.square /= f.frames;

@@ -144,18 +144,11 @@ static struct flown fly(const struct sim_options *o)
 {
     struct flown f = {.first_s = -1, .last_s = -1};
     vfront_nav_t nav;
-    uint64_t before_ns = SIM_START_NS;
-    assert_true(sim_start(&sim, o));
-    const struct vf_window_rig rig = sim_rig(1);
-    sim_first(&sim, &nav);
-    vf_window_start(&window, &rig, &sim.noise, &nav);
+    sim_begin(o);
     for (int k = 0; k < sim.frames; k++) {
         const double t = k / sim.rig.hz;
         double e[15], P[9];
-        assert_true(sim_frame(&sim, k, &frame));
-        sim_feed(before_ns, 1.0);
-        before_ns = frame.stamp_ns;
-        vf_window_nav(&window, &work, &nav);
+        sim_step(k, 1.0, &nav);
         sim_errors(&sim, &nav, e);
         sim_block(&nav, 0, 3, P);
         f.square += sim_square(P, e, 3) / sim.frames;

@@ -187,6 +187,46 @@ static void points(void **state)
     fixed_points("mono", -0.007);
 }
 
+/** Camera 1 late: its sights are those of the frame before, put onto the lines of this one, to 1e-6 rad; those that are
+ *  over 2 px beside these are none. */
+static void late(void **state)
+{
+    (void)state;
+    struct sim_options o = quiet("eight", 200);
+    struct path_state before, at;
+    int pairs = 0, lost = 0;
+    o.late[0] = 0.5, o.late[1] = 2.0;
+    assert_true(sim_start(&sim, &o));
+    for (int k = 0; k < 60; k++) {
+        const int is_late = k >= 10 && k < 40;
+        assert_true(sim_frame(&sim, k, &frame));
+        path_at(&sim.path, (double)k / sim.rig.hz + SIM_LEAD_S, &at);
+        if (!is_late || !k) before = at;
+        for (int i = 0; i < frame.n; i++) {
+            const struct sim_sight *s = &frame.sight[i];
+            double a[3], from[3], seen[3], true_way[3], turned[3], plane[3], normal_of[3];
+            lost += is_late && !(s->other_sigma > 0);
+            if (!(s->other_sigma > 0)) continue;
+            ray(&before, 1, s->other, from, seen);
+            for (int c = 0; c < 3; c++) true_way[c] = sim.track[s->track].at[c] - from[c];
+            unit(true_way);
+            rotate(sim.rig.R_1_0, s->bearing, turned);
+            cross(sim.rig.t_1_0, turned, plane);
+            unit(plane);
+            ray(&before, 1, plane, a, normal_of);
+            const double off = dot(true_way, normal_of);
+            REQUIRE(fabs(off) < 2 / sim.rig.focal, "frame %d: %g px off its line\n", k, off * sim.rig.focal);
+            for (int c = 0; c < 3; c++) true_way[c] -= off * normal_of[c];
+            unit(true_way);
+            REQUIRE(angle_between(true_way, seen) < 1e-6, "frame %d: off by %g\n", k, angle_between(true_way, seen));
+            pairs += is_late;
+        }
+        before = at;
+    }
+    print_message("camera 1 late: %d partners, %d sights without\n", pairs, lost);
+    REQUIRE(pairs > 500 && lost > 500, "only %d and %d\n", pairs, lost);
+}
+
 /** An id belongs to one landmark, and tracks are as many as asked for. */
 static void identities(void **state)
 {
@@ -465,6 +505,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(readings_and_path),
                                        cmocka_unit_test(derivatives),
                                        cmocka_unit_test(points),
+                                       cmocka_unit_test(late),
                                        cmocka_unit_test(identities),
                                        cmocka_unit_test(readings_noise),
                                        cmocka_unit_test(sights),

@@ -39,15 +39,28 @@ static inline void sim_sights(struct vf_sight *sight, double wider)
     }
 }
 
-/** Step of the window with the frame and the readings since the one before. */
-static inline void sim_feed(uint64_t before_ns, double wider)
+/** Start of a flight: the window in its first state, rest is looked for. */
+static inline void sim_begin(const struct sim_options *option)
+{
+    vfront_nav_t first;
+    assert_true(sim_start(&sim, option));
+    const struct vf_window_rig rig = sim_rig(1);
+    sim_first(&sim, &first);
+    vf_window_start(&window, &rig, &sim.noise, &first);
+}
+
+/** Step of the window with frame k, of all in this order, and the readings since the one before; its state. */
+static inline void sim_step(int k, double wider, vfront_nav_t *nav)
 {
     static struct vf_sight sight[SIM_SIGHTS];
     uint32_t first;
+    const uint64_t before_ns = k ? frame.stamp_ns : SIM_START_NS;
+    assert_true(sim_frame(&sim, k, &frame));
     const uint32_t n = sim_readings(&sim, before_ns, frame.stamp_ns, &first);
     const struct vf_window_frame given = {frame.stamp_ns, sim.imu + first, n, sight, (uint32_t)frame.n};
     sim_sights(sight, wider);
     vf_window_step(&window, &work, &given);
+    vf_window_nav(&window, &work, nav);
 }
 
 /** Usual options of a drawn path. life: mean number of frames of a track. */
