@@ -52,6 +52,7 @@ static void begin_anew(struct vf_state *s)
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
     n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = n->contradicted = n->undenied = 0;
+    n->body = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -172,7 +173,8 @@ static int is_misread(const struct vf_state *s)
 
 int vf_nav_sees_body(const struct vf_state *s)
 {
-    return s->nav.running && s->nav.last.flags & VFRONT_NAV_DISPUTED && !s->nav.undenied;
+    const struct vf_nav *n = &s->nav;
+    return n->running && (n->body || (n->last.flags & VFRONT_NAV_DISPUTED && !n->undenied));
 }
 
 void vf_nav_give(struct vf_state *s)
@@ -343,7 +345,7 @@ static void tell(struct vf_nav *n, int begins, vfront_nav_t *nav)
     }
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
-    const uint32_t sighted = nav->reserved;
+    const uint32_t sighted = nav->reserved & (VF_WINDOW_TOLD_BODY - 1u);
     if (sighted >= VF_NAV_FEWEST) n->sighted_ns = nav->t_ns;
     nav->reserved = 0;
     n->running = 1;
@@ -388,8 +390,9 @@ static int differs(const vfront_prediction_t *e, const vfront_motion_t *m, int m
 }
 
 /** 1 if a contradiction between readings and a motion of the pictures counts against the readings; 0 also where that
- *  motion is a body's, since the other motion is good and agrees, or many sights do, or did so when the dispute began
- *  (window_gate.h). Readings that are wrong are contradicted by both, in frame after frame. */
+ *  motion is a body's: the window sees one beside the world, or the other motion is good and agrees, or many sights do,
+ *  or did so when the dispute began (window_gate.h). Readings that are wrong are contradicted by both, in frame after
+ *  frame. */
 static int is_against(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
 {
     const uint32_t relative = r->relative.flags & VFRONT_MOTION_PRIOR, metric = r->metric.flags & VFRONT_MOTION_PRIOR;
@@ -402,7 +405,7 @@ static int is_against(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
     n->contradicted = contradicted ? n->contradicted + 1 : 0;
     n->undenied -= n->undenied > 0;
     if (contradicted) n->undenied = VF_NAV_UNDENIED_FRAMES;
-    return contradicted && !(n->running && whole && agree && n->contradicted <= VF_NAV_SIDE_FRAMES);
+    return contradicted && !n->body && !(n->running && whole && agree && n->contradicted <= VF_NAV_SIDE_FRAMES);
 }
 
 /** Comparison of the pictures' motion with that expected; the way goes on from this frame. own: 1: the rotation
@@ -433,6 +436,7 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
     const enum vf_window_command command = (enum vf_window_command)s->pinned->given.command;
     vfront_nav_t *nav = &r->nav;
     if (!is_active(s)) return;
+    n->body = n->running && command == VF_WINDOW_GO_ON && !n->unread && (nav->reserved & VF_WINDOW_TOLD_BODY) != 0;
     judge_motion(n, r, s->pinned->params.rotation_own);
     if (!n->unread || !s->pinned->params.frame) n->read_ns = n->t_ns;
     if (command != VF_WINDOW_NONE) {

@@ -16,9 +16,9 @@
  *         Readings that are stuck or 0, that contradict the motion of the pictures (VFRONT_MOTION_PRIOR) until
  *         VF_NAV_AGAINST_FRAMES frames after the last contradiction, or whose rates are not the pictures' (ego_turns.h)
  *         count as missing, and begin no state, nor do those that seem to be in g or without gravity. A motion of the
- *         pictures that contradicts readings is that of a body, and these count, where the other of both motions (that
- *         of tracks, that of key points) is GOOD and does not, or, for VF_NAV_SIDE_FRAMES frames, landmarks agree with
- *         the readings
+ *         pictures that contradicts readings is that of a body, and these count, where the window sees one beside the
+ *         world (window_gate.h), the other of both motions (that of tracks, that of key points) is GOOD and does not,
+ *         or, for VF_NAV_SIDE_FRAMES frames, landmarks agree with the readings
  *         With readings, the state says to predict how camera 0 has moved (nav_motion.h). Where such a motion differs
  *         from that which the pictures show by more than VF_NAV_DOUBT deviations along an axis, it is not predicted for
  *         VF_NAV_DOUBT_FRAMES frames
@@ -104,6 +104,7 @@ struct vf_nav {
     uint32_t earlier_count;
     uint32_t shown;                  /* 1: the last frame done had a new picture of camera 0 */
     struct vf_nav_way way, way_next; /* since its last picture: of the last frame done; with this one */
+    uint32_t body;                   /* 1: the last frame done has a body beside the world (window_gate.h) */
     uint32_t undenied;               /* frames for which a contradiction that no motion denies still counts */
     uint32_t contradicted;           /* last frames whose pictures contradict the readings */
     uint32_t against;                /* frames for which readings are not used, since they contradict the pictures */

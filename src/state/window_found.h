@@ -82,21 +82,35 @@ VF_FN float vf_window_range_of(const struct vf_window *w, const struct vf_sight 
     return inverse > 0.0f ? inverse : 0.0f;
 }
 
-/** Place of a slot among those for new landmarks, the less the earlier: that of an empty one first, else by the frames
- *  that saw its landmark; slots of one kind in their order. VF_WINDOW_TAKEN: the newest frame sees it. */
+/** Frames that see a landmark, from which on it ties frames to one another. */
+#define VF_WINDOW_TIES 3
+
+/** Place of a slot among those for new landmarks, the less the earlier: an empty one; one whose track has ended, of
+ *  fewer than VF_WINDOW_TIES frames; one on trial; one whose track has ended, of more frames. The fewer frames the
+ *  earlier, and then in the order of slots. VF_WINDOW_TAKEN: the newest frame sees it, or would, had the gate not
+ *  refused it: what the gate knows of it stays. */
 #define VF_WINDOW_TAKEN INT32_MAX
-VF_FN int vf_window_slot_place(const struct vf_window *w, int i)
+VF_FN int vf_window_slot_place(const struct vf_window *w, const struct vf_window_work *k, int i)
 {
-    const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
-    const int merit = id ? 1 + vf_window_bits(seen) : 0;
-    return id && seen >> w->newest & 1 ? VF_WINDOW_TAKEN : merit * VF_WINDOW_LANDMARKS + i;
+    enum { TRIAL = VF_WINDOW_TIES + 1 };
+    const struct vf_landmark *l = &w->landmark[i];
+    const int frames = vf_window_bits(l->seen), ended = frames < VF_WINDOW_TIES ? 1 + frames : 1 + TRIAL + frames;
+    if (!l->id) return i;
+    if (l->seen >> w->newest & 1 || (k->in_sight[i] && l->refused)) return VF_WINDOW_TAKEN;
+    return (k->in_sight[i] ? TRIAL : ended) * VF_WINDOW_LANDMARKS + i;
 }
 
 /** Slots for new landmarks in the order in which they are taken. */
-VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k)
+VF_FN void vf_window_order(const struct vf_window *w, struct vf_window_work *k, uint32_t sights)
 {
     VF_PARTS(i, VF_WINDOW_LANDMARKS)
-    k->place[i] = vf_window_slot_place(w, i);
+    k->in_sight[i] = 0;
+    VF_ITEM_SYNC();
+    VF_PARTS(i, (int)sights)
+    if (k->landmark_of[i] >= 0) k->in_sight[k->landmark_of[i]] = 1;
+    VF_ITEM_SYNC();
+    VF_PARTS(i, VF_WINDOW_LANDMARKS)
+    k->place[i] = vf_window_slot_place(w, k, i);
     VF_ITEM_SYNC();
     VF_PARTS(i, VF_WINDOW_LANDMARKS + 1)
     {

@@ -4,21 +4,29 @@
  *
  * In      newest frame with the state that its readings predict; its sights of landmarks
  * Out     landmarks' bit `seen` of that frame taken away where it is refused; their count `refused`; off_sight
- * Rule    residual of camera 0 at the prediction, squared, over its deviation: the least level 2^i VF_GATE_LEVEL
+ * Rule    residual of camera 0 at the prediction, squared, over its deviation, less what an error of the landmark's
+ *         range explains, as far as that is known by its other sights: the least level 2^i VF_GATE_LEVEL
  *         within which VF_GATE_SHARE of all sights are, times VF_GATE_TIMES, is the gate of all. Where VF_GATE_SPREAD
  *         variances of a sight by the prediction are less, these are its gate: variance of the newest frame's pose
  *         relative to the landmark's host, by the covariance, and a floor for what tracks slide, lower in a dispute. So
  *         a body that most sights are of is not taken for the world unless the readings may be off by as much; and
  *         pictures after a gap are taken, since the covariance has grown. A gate is never below VF_GATE_LEAST
- *         A landmark that was refused VF_GATE_REFUSALS times is not taken again, nor is its track a new one
  *         A landmark is on trial until VF_GATE_TRIAL_NS after its first sight. It does not count meanwhile where there
  *         are VF_GATE_PROVEN others, or in a dispute: what hangs still for a moment is not the world
+ *         One that was refused VF_GATE_REFUSALS times is not taken, nor is its track a new one. Refusals are forgotten
+ *         when it has agreed for as long as a trial lasts
+ *         The lower floor of a dispute is not for landmarks of VF_GATE_STEADY_NS and more without a refusal: where
+ *         readings are off for a moment, all of these contradict them a little, and are right
  *         Where more than VF_GATE_DISPUTE times as many sights are refused as are taken, readings and pictures are in
  *         dispute for VF_GATE_DISPUTE_S from then on. Of a frame without sights of camera 1 only those of landmarks
  *         whose range is known count. A dispute begins where VF_GATE_FEWEST sights at least agree with the readings:
  *         where none does, these may be the ones that are wrong
  *         With one camera the gate is that of all, and there is no dispute: ranges are not known until later. So it is
  *         where readings are missing or saturated: the prediction is too poor to tell a body from the world
+ *         There is a body beside the world where VF_GATE_FEWEST_CLOSE landmarks and half of those that are neither on
+ *         trial nor spent are within VF_GATE_CLOSE variances of the scatter, and one sight in VF_GATE_BODY is refused
+ *         or spent. Readings that are wrong contradict all sights alike: then few are close, or few are refused
+ *         Sights of a trial that a landmark passes are taken with the first one behind it
  * Exact   residuals in single precision, counts are integers
  */
 #ifndef VF_WINDOW_GATE_H
@@ -54,26 +62,42 @@
 #define VF_GATE_REFUSALS 3
 
 /** Time for which a landmark has to agree with the readings before it counts [ns]; sights of older ones with which a
- *  frame can do without it. */
+ *  frame can do without it; time after which one without a refusal keeps its floor in a dispute [ns]. */
 #define VF_GATE_TRIAL_NS 500000000ull
 #define VF_GATE_PROVEN 24
+#define VF_GATE_STEADY_NS 1000000000ull
 
-/** Squared residual of a sight of camera 0 at the prediction; -1: none. */
+/** Landmarks that tell a body from readings that are wrong: gate of those close to the prediction, in variances of the
+ *  scatter, and their least number; sights for each one that is not taken, at most. */
+#define VF_GATE_CLOSE 4.0f
+#define VF_GATE_FEWEST_CLOSE 16
+#define VF_GATE_BODY 4
+
+/** Squared residual of a sight of camera 0 at the prediction, less what an error of the landmark's range explains of
+ *  it; -1: none. */
 VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_work *k, int32_t landmark)
 {
     const struct vf_landmark *l = landmark >= 0 ? &w->landmark[landmark] : NULL;
-    float Y[3], seen[3], axis[2][3], g[3], r[2];
+    float Y[3], seen[3], axis[2][3], g[3], r[2], t[3], by[2];
     if (!l || l->host == w->newest || !(l->seen >> w->newest & 1)) return -1.0f;
     const struct vf_window_sight *s = &l->sight[w->newest];
     const struct vf_pose *pose = &k->host[l->host].pose[w->newest];
     const struct vf_landmark_drift *drift = &k->drift[w->newest];
     vf_transform(pose->R, l->bearing, Y);
-    for (int i = 0; i < 3; i++) Y[i] += l->inverse * (pose->t[i] - s->late_s * drift->velocity[i]);
+    for (int i = 0; i < 3; i++) {
+        t[i] = pose->t[i] - s->late_s * drift->velocity[i];
+        Y[i] += l->inverse * t[i];
+    }
     vf_landmark_turned(drift, s->bearing, s->late_s, seen);
     if (!(vf_dot(seen, Y) > 0.1f)) return 1e6f;
     vf_landmark_axes(seen, axis[0], axis[1]);
-    for (int i = 0; i < 2; i++) r[i] = vf_landmark_residual(axis[i], seen, Y, s->weight, g);
-    return r[0] * r[0] + r[1] * r[1];
+    for (int i = 0; i < 2; i++) {
+        r[i] = vf_landmark_residual(axis[i], seen, Y, s->weight, g);
+        by[i] = vf_dot(g, t);
+    }
+    const float along = r[0] * by[0] + r[1] * by[1], spread = by[0] * by[0] + by[1] * by[1];
+    const float whole = k->known_range[landmark] * (float)vf_window_scatter(w) + spread;
+    return r[0] * r[0] + r[1] * r[1] - along * along / whole;
 }
 
 /** Sum of three of the last covariance's diagonal: block 0 position, 1 attitude, 2 velocity, 3 bias of the gyro. */
@@ -100,6 +124,12 @@ VF_FN void vf_gate_doubt(const struct vf_window *w, int32_t host, double doubt[2
 /** 1 if the prediction can tell a body from the world. */
 VF_FN int vf_gate_can_tell(const struct vf_window *w) { return w->rig.cameras > 1 && !w->slot[w->newest].motion.flags; }
 
+/** Time since a landmark's first sight [ns]. */
+VF_FN uint64_t vf_gate_age_ns(const struct vf_window *w, const struct vf_landmark *l)
+{
+    return w->slot[w->newest].t_ns - w->slot[l->host].t_ns;
+}
+
 /** Gate of a sight of the newest frame. gate: that of all; 0: none. */
 VF_FN float vf_gate_own(const struct vf_window *w, const struct vf_landmark *l, float gate)
 {
@@ -109,7 +139,8 @@ VF_FN float vf_gate_own(const struct vf_window *w, const struct vf_landmark *l, 
     if (!vf_gate_can_tell(w)) return all < VF_GATE_LEAST * scatter ? VF_GATE_LEAST * scatter : all;
     vf_gate_doubt(w, l->host, doubt);
     const float spread = (float)doubt[0] * l->inverse * l->inverse + (float)doubt[1];
-    const float floor = w->dispute_s > 0.0 ? VF_GATE_FLOOR_DISPUTED : VF_GATE_FLOOR;
+    const int steady = !l->refused && vf_gate_age_ns(w, l) >= VF_GATE_STEADY_NS;
+    const float floor = w->dispute_s > 0.0 && !steady ? VF_GATE_FLOOR_DISPUTED : VF_GATE_FLOOR;
     const float most = VF_GATE_SPREAD * (floor * scatter + weight * weight * spread);
     const float own = all < most ? all : most;
     return own < VF_GATE_LEAST * scatter ? VF_GATE_LEAST * scatter : own;
@@ -128,12 +159,15 @@ VF_FN float vf_gate_of(const uint32_t within[VF_GATE_LEVELS], uint32_t tested)
 /** Verdict on a sight of the newest frame. gate: that of all; 0: none. */
 VF_FN int vf_gate_verdict(const struct vf_window *w, struct vf_landmark *l, float square, float gate)
 {
-    const int off = square > vf_gate_own(w, l, gate);
-    const uint64_t age_ns = w->slot[w->newest].t_ns - w->slot[l->host].t_ns;
-    l->refused += (uint32_t)off;
-    if (off) return VF_GATE_REFUSED;
+    const uint64_t now_ns = w->slot[w->newest].t_ns;
+    if (square > vf_gate_own(w, l, gate)) {
+        l->refused++;
+        l->refused_ns = now_ns;
+        return VF_GATE_REFUSED;
+    }
+    if (now_ns - l->refused_ns >= VF_GATE_TRIAL_NS) l->refused = 0;
     if (l->refused >= VF_GATE_REFUSALS) return VF_GATE_SPENT;
-    return age_ns < VF_GATE_TRIAL_NS ? VF_GATE_ON_TRIAL : VF_GATE_TAKEN;
+    return vf_gate_age_ns(w, l) < VF_GATE_TRIAL_NS ? VF_GATE_ON_TRIAL : VF_GATE_TAKEN;
 }
 
 /** 1 if the landmark of a sight has had a range from its first frame on. */
@@ -143,39 +177,70 @@ VF_FN int vf_gate_ranged(const struct vf_window *w, const struct vf_window_work 
     return l->sight[l->host].other_weight > 0.0f;
 }
 
+/** A sight, by what the gate says of it, in the counts of a part. */
+VF_FN void vf_gate_count(const struct vf_window *w, struct vf_window_work *k, uint32_t i, int part)
+{
+    const uint32_t known = k->landmark_of[i] >= 0, tested = known && k->square[i] >= 0.0f;
+    const struct vf_landmark *l = known ? &w->landmark[k->landmark_of[i]] : NULL;
+    const uint32_t ranged = tested && vf_gate_ranged(w, k, i), off = k->off_sight[i] == VF_GATE_REFUSED;
+    const uint32_t old = tested && l->refused < VF_GATE_REFUSALS && vf_gate_age_ns(w, l) >= VF_GATE_TRIAL_NS;
+    k->counts[VF_GATE_OF_PROVEN][part] += ranged && k->off_sight[i] == VF_GATE_TAKEN;
+    k->counts[VF_GATE_OF_REFUSED][part] += off;
+    k->counts[VF_GATE_OF_REFUSED_RANGED][part] += off && ranged;
+    k->counts[VF_GATE_OF_BOTH][part] += known && l->sight[w->newest].other_weight > 0.0f;
+    k->counts[VF_GATE_OF_TESTED][part] += tested;
+    k->counts[VF_GATE_OF_NOT_TAKEN][part] += k->off_sight[i] >= VF_GATE_SPENT;
+    k->counts[VF_GATE_OF_OLD][part] += old;
+    k->counts[VF_GATE_OF_CLOSE][part] += old && k->square[i] <= VF_GATE_CLOSE * (float)vf_window_scatter(w);
+}
+
+/** Counts of all sights: counts[][0]. Of one block. */
+VF_FN void vf_gate_counts(const struct vf_window *w, struct vf_window_work *k, uint32_t sights)
+{
+    VF_PARTS(part, VF_WINDOW_PARTS)
+    {
+        for (int n = 0; n < VF_GATE_COUNTS; n++) k->counts[n][part] = 0;
+        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) vf_gate_count(w, k, i, part);
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(n, VF_GATE_COUNTS)
+    for (int part = 1; part < VF_WINDOW_PARTS; part++) k->counts[n][0] += k->counts[n][part];
+    VF_ITEM_SYNC();
+}
+
+/** 1 if there is a body beside the world. */
+VF_FN int vf_gate_sees_body(const struct vf_window *w, const struct vf_window_work *k)
+{
+    const uint32_t close = k->counts[VF_GATE_OF_CLOSE][0];
+    return vf_gate_can_tell(w) && close >= VF_GATE_FEWEST_CLOSE && 2 * close >= k->counts[VF_GATE_OF_OLD][0] &&
+           VF_GATE_BODY * k->counts[VF_GATE_OF_NOT_TAKEN][0] >= k->counts[VF_GATE_OF_TESTED][0];
+}
+
 /** Least verdict that is not taken: landmarks on trial do not count in a dispute, nor where there are enough others
  *  whose ranges are known: where camera 1 tells none, a landmark has to count to get one. Of one block. */
 VF_FN void vf_gate_least(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
 {
-    VF_PARTS(part, VF_WINDOW_PARTS)
-    {
-        k->number[part] = k->off[part] = k->off_ranged[part] = k->paired[part] = 0;
-        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) {
-            const uint32_t off = k->off_sight[i] == VF_GATE_REFUSED,
-                           ranged = k->square[i] >= 0.0f && vf_gate_ranged(w, k, i);
-            k->number[part] += ranged && k->off_sight[i] == VF_GATE_TAKEN;
-            k->off[part] += off;
-            k->off_ranged[part] += off && ranged;
-            k->paired[part] += k->landmark_of[i] >= 0 &&
-                               w->landmark[k->landmark_of[i]].sight[w->newest].other_weight > 0.0f;
-        }
-    }
-    VF_ITEM_SYNC();
+    vf_gate_counts(w, k, sights);
     VF_PARTS(i, 1)
     {
-        uint32_t proven = 0, off = 0, off_ranged = 0, paired = 0;
-        for (int part = 0; part < VF_WINDOW_PARTS; part++) {
-            proven += k->number[part];
-            off += k->off[part];
-            off_ranged += k->off_ranged[part];
-            paired += k->paired[part];
-        }
-        w->proven = proven;
-        k->contrary = paired ? off : off_ranged;
-        const int tries = vf_gate_can_tell(w) && (w->dispute_s > 0.0 || proven >= VF_GATE_PROVEN);
+        const int paired = k->counts[VF_GATE_OF_BOTH][0] > 0;
+        w->proven = k->counts[VF_GATE_OF_PROVEN][0];
+        w->body = (uint32_t)vf_gate_sees_body(w, k);
+        k->contrary = k->counts[paired ? VF_GATE_OF_REFUSED : VF_GATE_OF_REFUSED_RANGED][0];
+        const int tries = vf_gate_can_tell(w) && (w->dispute_s > 0.0 || w->proven >= VF_GATE_PROVEN);
         k->least_off = tries ? VF_GATE_ON_TRIAL : VF_GATE_SPENT;
     }
     VF_ITEM_SYNC();
+}
+
+/** A sight is taken or not; with the first one that is not on trial, those of the trial are, too. */
+VF_FN void vf_gate_take(struct vf_landmark *l, uint32_t newest, int off, int least_off)
+{
+    if (off >= least_off) l->seen &= ~newest;
+    if (off >= least_off && off == VF_GATE_ON_TRIAL) l->tried |= newest;
+    if (off != VF_GATE_TAKEN) return;
+    l->seen |= l->tried;
+    l->tried = 0;
 }
 
 /** Sights of the newest frame, refused or not; poses relative to hosts are there. Of one block. */
@@ -183,6 +248,7 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
 {
     VF_PARTS(block, 2)
     if (w->taken >= VF_GATE_BELIEVED) w->believed[block] = vf_gate_block(w, block);
+    vf_window_ranges(w, k);
     VF_PARTS(i, (int)sights)
     k->square[i] = vf_gate_square(w, k, k->landmark_of[i]);
     VF_ITEM_SYNC();
@@ -205,9 +271,8 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
     vf_window_second(w, k, sights);
     vf_gate_least(w, k, sights);
     VF_PARTS(i, (int)sights)
-    {
-        if (k->off_sight[i] >= k->least_off) w->landmark[k->landmark_of[i]].seen &= ~(1u << w->newest);
-    }
+    if (k->landmark_of[i] >= 0)
+        vf_gate_take(&w->landmark[k->landmark_of[i]], 1u << w->newest, k->off_sight[i], k->least_off);
     VF_ITEM_SYNC();
 }
 

@@ -169,6 +169,7 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
         struct vf_landmark *l = &w->landmark[i];
         if (l->id && (l->host == k->key || k->folds)) l->id = 0;
         l->seen &= ~slots;
+        l->tried &= ~slots;
     }
     VF_PARTS(i, VF_WINDOW_FRAMES * WORDS)
     if (slots >> i / WORDS & 1) ((uint32_t *)&w->slot[i / WORDS])[i % WORDS] = 0;

@@ -101,29 +101,31 @@ VF_FN float vf_second_known(const struct vf_second_rows *rows, const struct vf_l
     return least + other + (across > 0.0f ? across : 0.0f);
 }
 
-/** Verdict on camera 1's sight of landmark i in the newest frame: 1: it contradicts; 0: it agrees; -1: there is none.
- *  Of a group. */
+/** Of landmark i that the newest frame sees: how well its range is known by its other sights, and the verdict on camera
+ *  1's sight: 1: it contradicts; 0: it agrees; -1: there is none. Of a group. */
 VF_FN void vf_second_verdict(const struct vf_window *w, struct vf_window_work *k, const struct vf_landmark_rig *rig,
                              int i)
 {
     const struct vf_landmark *l = &w->landmark[i];
     const struct vf_window_sight *s = &l->sight[w->newest];
-    const int tested = l->id && l->host != w->newest && l->seen >> w->newest & 1 && s->other_weight > 0.0f;
+    const int sighted = l->id && l->host != w->newest && l->seen >> w->newest & 1;
     struct vf_second_rows rows;
     if (VF_GROUP_FIRST(16)) k->second[i] = -1;
-    if (VF_GROUP_ALONE && !tested) return;
+    if (VF_GROUP_ALONE && !sighted) return;
     memset(&rows, 0, sizeof rows);
     VF_GROUP(16, j, f)
     {
-        if (tested && f < VF_WINDOW_FRAMES && l->seen >> f & 1)
+        if (sighted && f < VF_WINDOW_FRAMES && l->seen >> f & 1)
             vf_second_row(&rows, j, l, &l->sight[f], rig, &k->host[l->host].pose[f], &k->drift[f], f == w->newest);
     }
     const float known = vf_second_known(&rows, rig), by = vf_group_sum_16(rows.by_inverse),
                 residual = vf_group_sum_16(rows.residual), scale = VF_SECOND_SCALE * l->inverse,
                 offset = (float)w->covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)],
                 spread = by * by * (1.0f / known + scale * scale) + s->other_weight * s->other_weight * offset;
-    if (!tested || !VF_GROUP_FIRST(16)) return;
-    k->second[i] = residual * residual > VF_SECOND_GATE * ((float)vf_window_scatter(w) + spread);
+    if (!sighted || !VF_GROUP_FIRST(16)) return;
+    k->known_range[i] = known;
+    if (s->other_weight > 0.0f)
+        k->second[i] = residual * residual > VF_SECOND_GATE * ((float)vf_window_scatter(w) + spread);
 }
 
 /** Camera 1 after a frame in which so many of its sights were tested, and contradict; without any nothing changes. By
@@ -140,13 +142,18 @@ VF_FN void vf_second_judge(struct vf_window *w, uint32_t tested, uint32_t contra
         w->second_off_s -= w->second_off_s > 0.0 ? dt_s : 0.0;
 }
 
-/** Camera 1's sights in the newest frame: taken or not. off_sight has camera 0's verdicts. Of one block. */
-VF_FN void vf_window_second(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
+/** Verdicts on camera 1's sights of all landmarks, before camera 0's. Of one block. */
+VF_FN void vf_window_ranges(const struct vf_window *w, struct vf_window_work *k)
 {
     const struct vf_landmark_rig rig = vf_window_landmark_rig(w);
     VF_PART_GROUPS(16, i, VF_WINDOW_LANDMARKS)
     vf_second_verdict(w, k, &rig, i);
     VF_ITEM_SYNC();
+}
+
+/** Camera 1's sights in the newest frame: taken or not. off_sight has camera 0's verdicts. Of one block. */
+VF_FN void vf_window_second(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
+{
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
         k->number[part] = k->off[part] = 0;

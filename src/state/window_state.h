@@ -183,7 +183,9 @@ struct vf_landmark {
     float still[3];   /* bearing of reference in the test of rest, and its time */
     uint64_t still_ns;
     struct vf_window_sight sight[VF_WINDOW_FRAMES];
-    uint32_t refused, reserved; /* sights that did not agree with the readings (window_gate.h) */
+    uint64_t refused_ns; /* time of the last sight that did not agree with the readings (window_gate.h) */
+    uint32_t refused;    /* such sights; 0 again when it has agreed for long enough */
+    uint32_t tried;      /* bit f: sighted in the frame of slot f while it was on trial, and not taken so far */
 };
 
 /** Knowledge of rest (window_rest.h). */
@@ -216,6 +218,10 @@ struct vf_window_system {
     double H[VF_WINDOW_COLUMNS * VF_WINDOW_COLUMNS], g[VF_WINDOW_COLUMNS];
 };
 
+/** Bit of the reserved member of vfront_nav_t by which the window tells nav.c of a body beside the world; below it:
+ *  number of sights that it took. */
+#define VF_WINDOW_TOLD_BODY 0x10000u
+
 struct vf_window {
     struct vf_window_rig rig;
     vfront_imu_noise_t noise;
@@ -231,6 +237,7 @@ struct vf_window {
     uint32_t flags;                   /* vfront_nav_flags_t of the last interval */
     uint32_t taken;                   /* sights of landmarks that it took (window_gate.h) */
     uint32_t proven;                  /* of these, those of landmarks that are not on trial */
+    uint32_t body;                    /* 1: there is a body beside the world (window_gate.h) */
     double believed[2];               /* vf_window_slot.variance of the last frame whose pictures were believed */
     double dispute_s;                 /* over 0: readings and pictures are in dispute, for so long */
     double second_off_s;              /* over 0: camera 1 is left out, for so long (window_second.h) */

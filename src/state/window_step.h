@@ -271,7 +271,7 @@ VF_FN void vf_window_put_back(struct vf_window *w, const struct vf_window_work *
 VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const struct vf_sight *sight, uint32_t sights)
 {
     vf_window_put_back(w, k);
-    vf_window_order(w, k);
+    vf_window_order(w, k, sights);
     vf_window_count_known(k, sights);
     VF_PARTS(i, 1)
     {

@@ -96,8 +96,8 @@ VF_FN void vf_window_tell(const struct vf_window *w, struct vf_window_work *k, v
         nav->offset_s = offset_s;
         nav->misfit = misfit;
         nav->landmarks = landmarks;
-        nav->reserved = w->dispute_s > 0.0 && vf_gate_can_tell(w) ? w->proven
-                                                                  : w->taken; /* for nav.c, which takes it away */
+        nav->reserved = (w->dispute_s > 0.0 && vf_gate_can_tell(w) ? w->proven : w->taken) |
+                        (w->body ? VF_WINDOW_TOLD_BODY : 0u); /* for nav.c, which takes it away */
     }
     VF_ITEM_SYNC();
 }

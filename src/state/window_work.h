@@ -77,6 +77,19 @@ struct vf_rest_sums {
  *  since the landmark was refused too often; refused. */
 enum { VF_GATE_TAKEN, VF_GATE_ON_TRIAL, VF_GATE_SPENT, VF_GATE_REFUSED };
 
+/** Counts of the gate: sights of landmarks */
+enum {
+    VF_GATE_OF_PROVEN,         /* with a range, taken, and not on trial */
+    VF_GATE_OF_REFUSED,        /* refused */
+    VF_GATE_OF_REFUSED_RANGED, /* of these, with a range */
+    VF_GATE_OF_BOTH,           /* from both cameras */
+    VF_GATE_OF_TESTED,         /* that the gate has tested */
+    VF_GATE_OF_NOT_TAKEN,      /* of these, refused or spent */
+    VF_GATE_OF_OLD,            /* of these, neither on trial nor spent */
+    VF_GATE_OF_CLOSE,          /* of the old ones, close to the prediction */
+    VF_GATE_COUNTS
+};
+
 /** Room of a matrix and a row below it, and of its factor on a GPU: rows of 32 tiles of 4x4. */
 #define VF_SOLVE_TILES ((VF_WINDOW_COLUMNS + 1 + VF_SOLVE_PANEL - 1) / VF_SOLVE_PANEL) /* of a column */
 #define VF_SOLVE_ROOM                                                                                                  \
@@ -129,8 +142,7 @@ struct vf_window_work {
     double part[VF_WINDOW_PARTS];
     double seen[VF_WINDOW_PARTS];                                      /* cost of sights, in parts */
     uint32_t off[VF_WINDOW_PARTS];                                     /* sights refused, in parts */
-    uint32_t off_ranged[VF_WINDOW_PARTS];                              /* of these, of landmarks with a range */
-    uint32_t paired[VF_WINDOW_PARTS];                                  /* sights of both cameras, in parts */
+    uint32_t counts[VF_GATE_COUNTS][VF_WINDOW_PARTS];                  /* of the gate, in parts */
     uint32_t number[VF_WINDOW_PARTS];                                  /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
@@ -147,10 +159,13 @@ struct vf_window_work {
      * not taken; sights within each level, and all */
     float square[VF_WINDOW_SIGHTS];
     int32_t off_sight[VF_WINDOW_SIGHTS], least_off;
-    int32_t second[VF_WINDOW_LANDMARKS]; /* of camera 1: of vf_second_verdict() */
+    /* of vf_second_verdict(): on camera 1's sight; 1 / variance of the inverse range by all other sights [m^2] */
+    int32_t second[VF_WINDOW_LANDMARKS];
+    float known_range[VF_WINDOW_LANDMARKS];
     uint32_t within[VF_GATE_LEVELS + 1];
-    int32_t place[VF_WINDOW_LANDMARKS]; /* of slots for new landmarks, see vf_window_slot_place() */
-    int32_t order[VF_WINDOW_LANDMARKS]; /* slots for new landmarks, best first */
+    int32_t in_sight[VF_WINDOW_LANDMARKS]; /* 1: its track is in the newest frame */
+    int32_t place[VF_WINDOW_LANDMARKS];    /* of slots for new landmarks, see vf_window_slot_place() */
+    int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */
     int32_t slots;
     double score[VF_WINDOW_FRAMES]; /* of keyframes, for the one that leaves */
     /* estimate before a step of the optimisation */

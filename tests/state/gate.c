@@ -62,8 +62,8 @@ static void dispute(void **state)
     assert_false(disputed(100, 20));
 }
 
-/** A sight is taken from half a second behind its landmark's first one on; one that is refused three times is spent,
- *  whatever it does later. */
+/** A sight is taken from half a second behind its landmark's first one on; one that is refused three times is spent
+ *  until it has agreed for half a second. */
 static void trial(void **state)
 {
     (void)state;
@@ -82,6 +82,152 @@ static void trial(void **state)
         assert_int_equal(vf_gate_verdict(&window, l, 1e6f, 0.0f), VF_GATE_REFUSED);
     }
     assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_SPENT);
+    window.slot[1].t_ns += 499999999u;
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_SPENT);
+    assert_int_equal(vf_gate_verdict(&window, l, 1e6f, 0.0f), VF_GATE_REFUSED);
+    window.slot[1].t_ns += 1;
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_SPENT);
+    window.slot[1].t_ns += 499999999u;
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_TAKEN);
+    assert_int_equal(l->refused, 0);
+}
+
+/** In a dispute a gate is tighter, but for landmarks of a second and more without a refusal. */
+static void steady(void **state)
+{
+    (void)state;
+    struct vf_landmark *l = &window.landmark[0];
+    for (int i = 0; i < 16; i++) {
+        const int dispute = i & 1, young = i >> 1 & 1, refused = i >> 2 & 1, lately = i >> 3 & 1;
+        memset(&window, 0, sizeof window);
+        window.rig.cameras = 2;
+        window.newest = 1;
+        window.slot[0].t_ns = 1000000000u;
+        window.slot[1].t_ns = 2000000000u - (uint64_t)young;
+        window.dispute_s = dispute ? 0.5 : 0.0;
+        l->sight[1].weight = 1.0f;
+        l->refused = (uint32_t)refused;
+        l->refused_ns = window.slot[1].t_ns - 500000000u + (uint64_t)lately;
+        assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_TAKEN);
+        const float own = vf_gate_own(&window, l, 0.0f), wide = 9.0f * 2.25f, tight = 9.0f;
+        assert_true(own == (dispute && (young || (refused && lately)) ? tight : wide));
+    }
+}
+
+/** 1 if a frame of so many sights of landmarks has a body beside the world: old ones, of which so many are close, the
+ *  others on trial; refused: of both kinds, from the last one on. */
+static uint32_t beside(int sights, int old, int close, int refused)
+{
+    memset(&window, 0, sizeof window);
+    window.rig.cameras = 2;
+    window.newest = 2;
+    window.slot[0].t_ns = 1000000000u;
+    window.slot[1].t_ns = 1500000000u;
+    window.slot[2].t_ns = 1999999999u;
+    for (int i = 0; i < VF_WINDOW_SIGHTS; i++) {
+        work.landmark_of[i] = i < sights ? i : -1;
+        work.square[i] = i < sights ? i < close ? 4.0f : 4.1f : -1.0f;
+        work.off_sight[i] = i < sights && i >= sights - refused ? i % 2 ? VF_GATE_REFUSED : VF_GATE_SPENT
+                                                                : VF_GATE_TAKEN;
+        window.landmark[i].host = i < old ? 0 : 1;
+        window.landmark[i].refused = i >= sights - refused ? VF_GATE_REFUSALS : VF_GATE_REFUSALS - 1;
+    }
+    vf_gate_least(&window, &work, VF_WINDOW_SIGHTS);
+    return window.body;
+}
+
+/** There is a body where sixteen old landmarks and half of these are close, and a quarter of all sights is refused. */
+static void bodies(void **state)
+{
+    (void)state;
+    assert_int_equal(beside(100, 40, 20, 25), 1);
+    assert_int_equal(beside(100, 40, 20, 24), 0);
+    assert_int_equal(beside(100, 40, 19, 25), 0);
+    assert_int_equal(beside(40, 20, 16, 10), 1);
+    assert_int_equal(beside(40, 20, 15, 10), 0);
+    assert_int_equal(beside(100, 100, 38, 25), 1); /* spent ones are not old: 75 are */
+    assert_int_equal(beside(100, 100, 37, 25), 0);
+    window.slot[2].motion.flags = VFRONT_NAV_GAP;
+    assert_true(beside(100, 40, 20, 25) == 1 && window.slot[2].motion.flags == 0);
+    window.rig.cameras = 1;
+    assert_int_equal(vf_gate_sees_body(&window, &work), 0);
+}
+
+/** Slots for new landmarks: empty ones; those of tracks that have ended, seen once or twice; of landmarks on trial; of
+ *  ended tracks again, the fewer frames the earlier. Landmarks that the newest frame sees keep theirs, and those that the
+ *  gate has refused. */
+static void keeps(void **state)
+{
+    (void)state;
+    static const uint32_t seen[4] = {0x1f, 0x7, 0x1, 0x3}; /* of ended tracks */
+    memset(&window, 0, sizeof window);
+    window.newest = 5;
+    for (int i = 0; i < VF_WINDOW_SIGHTS; i++) work.landmark_of[i] = i < 150 ? i : i % 2 ? -1 : -2;
+    for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
+        window.landmark[i].id = i < 250 ? (uint32_t)i + 1 : 0;
+        window.landmark[i].seen = i < 50 ? 0x21 : i < 150 ? 0x1 : seen[i / 25 - 6];
+        window.landmark[i].refused = i >= 100 && i < 150;
+    }
+    vf_window_order(&window, &work, VF_WINDOW_SIGHTS);
+    assert_int_equal(work.slots, 6 + 25 + 25 + 50 + 25 + 25);
+    static const int first[6] = {250, 200, 225, 50, 175, 150}, from[7] = {0, 6, 31, 56, 106, 131, 156};
+    for (int kind = 0; kind < 6; kind++)
+        for (int i = from[kind]; i < from[kind + 1]; i++) assert_int_equal(work.order[i], first[kind] + i - from[kind]);
+}
+
+/** Sights of a trial count with the first one behind it, unless their frame has left. */
+static void tried(void **state)
+{
+    (void)state;
+    struct vf_landmark *l = &window.landmark[0];
+    memset(&window, 0, sizeof window);
+    l->seen = 0x1;
+    for (uint32_t f = 1; f < 5; f++) {
+        l->seen |= 1u << f;
+        vf_gate_take(l, 1u << f, f == 3 ? VF_GATE_REFUSED : VF_GATE_ON_TRIAL, VF_GATE_ON_TRIAL);
+        assert_int_equal(l->seen, 0x1);
+    }
+    assert_int_equal(l->tried, 0x16);
+    l->id = 1;
+    work.leaving = 0x2;
+    work.key = -1;
+    work.leaves = 1;
+    work.folds = work.rest.begins = 0;
+    vf_window_forget(&window, &work);
+    l->seen |= 0x20;
+    vf_gate_take(l, 0x20, VF_GATE_TAKEN, VF_GATE_ON_TRIAL);
+    assert_int_equal(l->seen, 0x35);
+    assert_int_equal(l->tried, 0);
+    l->seen |= 0x40;
+    vf_gate_take(l, 0x40, VF_GATE_ON_TRIAL, VF_GATE_SPENT); /* where others are few */
+    assert_true(l->seen == 0x75 && l->tried == 0);
+}
+
+/** A residual along the line on which a landmark moves as its range changes is less, the less is known of the range;
+ *  one across that line is not. */
+static void range(void **state)
+{
+    (void)state;
+    struct vf_landmark *l = &window.landmark[0];
+    memset(&window, 0, sizeof window);
+    memset(&work, 0, sizeof work);
+    window.newest = 1;
+    l->seen = 0x3;
+    l->bearing[2] = l->sight[1].bearing[2] = 1.0f;
+    l->sight[1].weight = 1000.0f;
+    l->inverse = 0.2f;
+    for (int k = 0; k < 3; k++) work.host[0].pose[1].R[4 * k] = 1.0f;
+    for (int run = 0; run < 4; run++) { /* 4 mrad on an axis; the camera moved by 0.1 m along it, or across */
+        const float along = run & 1 ? 0.1f : 0.0f, across = run & 1 ? 0.0f : 0.1f, known = run & 2 ? 25.0f : 2500.0f;
+        work.host[0].pose[1].t[0] = along;
+        work.host[0].pose[1].t[1] = across;
+        work.known_range[0] = known;
+        l->sight[1].bearing[0] = 0.2f * along + 0.004f;
+        l->sight[1].bearing[1] = 0.2f * across;
+        const double whole = sqrt(1 + 4e-4), square = (double)vf_gate_square(&window, &work, 0);
+        const double want = run & 1 ? 16.0 * (1.0 - 1e4 / (1e4 + (double)known)) : 16.0;
+        REQUIRE(fabs(square - want) < 0.05 * want * whole, "run %d: %g, not %g\n", run, square, want);
+    }
 }
 
 /** What is not taken, with so many sights of old landmarks and as many of new ones, of 40. */
@@ -139,7 +285,7 @@ struct flown {
     double drift_m; /* largest error in position */
     double jump;    /* largest change of that from a frame to the next, in deviations of the frame before, on an axis */
     double square;  /* mean of e' P^-1 e of the position */
-    int disputed;   /* frames in dispute */
+    int bodies;     /* frames with a body beside the world */
     uint32_t refused; /* most landmarks in the window that were refused */
 };
 
@@ -160,16 +306,35 @@ static void judge(struct flown *f, const vfront_nav_t *nav, double before[6], in
     for (int i = 0; i < VF_WINDOW_LANDMARKS; i++)
         refused += window.landmark[i].id && window.landmark[i].refused >= VF_GATE_REFUSALS;
     f->refused = refused > f->refused ? refused : f->refused;
+    f->bodies += window.body != 0;
 }
 
-/** A flight. as_nav: 1: errors are told as nav.c tells them: readings with five times the noise, sights with three
- *  times the scatter. */
-static struct flown fly(const struct sim_options *o, int as_nav)
+/** Readings that turn wrong. */
+enum wrong { RIGHT, AXES, BIAS, DEGREES };
+
+/** Readings of the gyro are wrong from a time on [s]. */
+static void make_wrong(enum wrong wrong, double from_s)
+{
+    for (uint32_t i = 0; i < sim.readings; i++) {
+        double *w = sim.imu[i].gyro_rad_s, first = w[0];
+        if (!wrong || sim.imu[i].t_ns < SIM_START_NS + (uint64_t)(1e9 * from_s)) continue;
+        for (int k = 0; k < 3; k++) {
+            if (wrong == AXES) w[k] = k < 2 ? w[k + 1] : first;
+            if (wrong == BIAS) w[k] += 0.3;
+            if (wrong == DEGREES) w[k] *= 57.3;
+        }
+    }
+}
+
+/** A flight, readings wrong from 3 s on. as_nav: 1: errors are told as nav.c tells them: readings with five times the
+ *  noise, sights with three times the scatter. */
+static struct flown fly_wrong(const struct sim_options *o, int as_nav, enum wrong wrong)
 {
     struct flown f = {0};
     vfront_nav_t nav;
     double before[6] = {0};
     assert_true(sim_start(&sim, o));
+    make_wrong(wrong, 3.0);
     struct vf_window_rig rig = sim_rig(0);
     rig.scatter = as_nav ? 1.0 / 3.0 : 0.0;
     sim.noise.gyro_density *= as_nav ? 5.0 : 1.0;
@@ -180,10 +345,13 @@ static struct flown fly(const struct sim_options *o, int as_nav)
         sim_step(k, as_nav ? 3.0 : 1.0, &nav);
         judge(&f, &nav, before, k);
     }
-    print_message("%s, life %.0f: drift %.2f cm, %.2f deviations at once, position %.2f of 3, %u refused\n", o->path,
-                  o->life, 100 * f.drift_m, f.jump, f.square, f.refused);
+    print_message("%s, life %.0f: drift %.2f cm, %.2f deviations at once, position %.2f of 3, %u refused, a body in "
+                  "%d of %d frames\n",
+                  o->path, o->life, 100 * f.drift_m, f.jump, f.square, f.refused, f.bodies, sim.frames);
     return f;
 }
+
+static struct flown fly(const struct sim_options *o, int as_nav) { return fly_wrong(o, as_nav, RIGHT); }
 
 /** A body that moves and covers three fifths of the picture does not take a camera that hovers with it. */
 static void body(void **state)
@@ -193,19 +361,39 @@ static void body(void **state)
     o.body[0] = 3, o.body[1] = 7;
     const struct flown f = fly(&o, 0);
     REQUIRE(f.drift_m < 0.03 && f.square < 9 && f.jump < 3, "drift %g m\n", f.drift_m);
-    REQUIRE(f.refused > 50, "%u refused\n", f.refused);
+    REQUIRE(f.refused > 50 && f.bodies > 60, "%u refused, a body in %d frames\n", f.refused, f.bodies);
 }
 
-/** Nor does one that is so slow that each frame's sights agree with the readings: these tell by its gain of speed. */
+/** Nor does one that is so slow that each frame's sights agree with the readings: these tell by its gain of speed. Four
+ *  flights at each speed. */
 static void slow(void **state)
 {
     (void)state;
     for (int i = 0; i < 3; i++) {
-        struct sim_options o = sim_path("hover", 8, 30, 1);
-        o.body[0] = 3, o.body[1] = 7;
-        o.body_mps = 0.05 + 0.1 * i;
-        const struct flown f = fly(&o, 1);
-        REQUIRE(f.drift_m < 0.05 && f.square < 9, "%g m/s: drift %g m\n", o.body_mps, f.drift_m);
+        double drift_m = 0.0;
+        int bodies = 0;
+        for (int run = 0; run < 4; run++) {
+            struct sim_options o = sim_path("hover", 8, 30, 1 + run);
+            o.body[0] = 3, o.body[1] = 7;
+            o.body_mps = 0.05 + 0.1 * i;
+            const struct flown f = fly(&o, 1);
+            REQUIRE(f.square < 9, "%g m/s: position %g of 3\n", o.body_mps, f.square);
+            drift_m += f.drift_m / 4;
+            bodies += f.bodies;
+        }
+        REQUIRE(drift_m < 0.075 / (1 + i), "%g m/s: drift %g m\n", 0.05 + 0.1 * i, drift_m);
+        REQUIRE(!i || bodies > 200, "%g m/s: a body in %d frames\n", 0.05 + 0.1 * i, bodies);
+    }
+}
+
+/** Readings that turn wrong are no body. */
+static void wrong(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 12; i++) {
+        struct sim_options o = sim_path(i % 4 / 2 ? "hover" : "eight", 8, i % 2 ? 30 : 100, 1 + i);
+        const struct flown f = fly_wrong(&o, 1, (enum wrong)(1 + i / 4));
+        REQUIRE(f.bodies == 0, "readings wrong in way %d are a body's in %d frames\n", 1 + i / 4, f.bodies);
     }
 }
 
@@ -215,7 +403,7 @@ static void clear(void **state)
     (void)state;
     const struct sim_options o = sim_path("eight", 5, 30, 1);
     const struct flown f = fly(&o, 0);
-    REQUIRE(f.refused < 40, "%u refused\n", f.refused);
+    REQUIRE(f.refused < 40 && f.bodies == 0, "%u refused, a body in %d frames\n", f.refused, f.bodies);
 }
 
 /** Pictures end for half a second while all tracks are old, so that no frame of late hosts landmarks: the state goes on
@@ -249,9 +437,10 @@ static void turn(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(level),  cmocka_unit_test(dispute),  cmocka_unit_test(trial),
-                                       cmocka_unit_test(proven), cmocka_unit_test(contrary), cmocka_unit_test(body),
-                                       cmocka_unit_test(slow),   cmocka_unit_test(clear),    cmocka_unit_test(black),
-                                       cmocka_unit_test(turn)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(level),  cmocka_unit_test(dispute), cmocka_unit_test(trial),    cmocka_unit_test(steady),
+        cmocka_unit_test(bodies), cmocka_unit_test(keeps),   cmocka_unit_test(tried),    cmocka_unit_test(range),
+        cmocka_unit_test(wrong),  cmocka_unit_test(proven),  cmocka_unit_test(contrary), cmocka_unit_test(body),
+        cmocka_unit_test(slow),   cmocka_unit_test(clear),   cmocka_unit_test(black),    cmocka_unit_test(turn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,6 +116,31 @@ static void side(void **unused)
     REQUIRE(state.nav.against, "contradictions in %d frames in a row do not count\n", VF_NAV_SIDE_FRAMES + 1);
 }
 
+/** Where the window sees a body beside the world, no contradiction counts, and motions may be that body's; not where
+ *  this frame had no readings. */
+static void beside(void **unused)
+{
+    (void)unused;
+    begin();
+    contradict();
+    result.nav.landmarks = 0;
+    result.nav.reserved |= VF_WINDOW_TOLD_BODY;
+    for (int i = 0; i < 100; i++) {
+        step();
+        REQUIRE(!state.nav.against && vf_nav_sees_body(&state), "frame %d counts\n", i);
+    }
+    REQUIRE(state.nav.sighted_ns == state.nav.t_ns, "sights are not counted\n");
+    result.nav.reserved = 0;
+    step();
+    REQUIRE(state.nav.against && !vf_nav_sees_body(&state), "a body that is gone\n");
+    begin();
+    contradict();
+    result.nav.reserved |= VF_WINDOW_TOLD_BODY;
+    state.nav.unread = 1;
+    step();
+    REQUIRE(state.nav.against && !vf_nav_sees_body(&state), "a body without readings\n");
+}
+
 /** Motions may be a body's in a dispute, unless one contradicted the readings lately that no other denied. */
 static void body(void **unused)
 {
@@ -161,6 +186,7 @@ static void poor(void **unused)
 
 static void denied(void **unused) { (void)unused, skip(); }
 static void side(void **unused) { (void)unused, skip(); }
+static void beside(void **unused) { (void)unused, skip(); }
 static void body(void **unused) { (void)unused, skip(); }
 static void poor(void **unused) { (void)unused, skip(); }
 
@@ -168,7 +194,7 @@ static void poor(void **unused) { (void)unused, skip(); }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(denied), cmocka_unit_test(side), cmocka_unit_test(body),
-                                       cmocka_unit_test(poor)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(denied), cmocka_unit_test(side), cmocka_unit_test(beside),
+                                       cmocka_unit_test(body), cmocka_unit_test(poor)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
