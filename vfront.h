@@ -1432,8 +1432,9 @@ typedef enum vfront_nav_state {
                                       where flags have VFRONT_NAV_DISPUTED. */
     VFRONT_NAV_LOST = 4,         /**< The last state, which does not go on: no such landmarks for 5 s, for 0.5 s
                                       where there are no readings, either, or for 10 frames none that agreed; with one
-                                      camera no readings for VFRONT_IMU_GAP_NS. A new state begins when it is found, at
-                                      the last position and yaw. */
+                                      camera no readings for VFRONT_IMU_GAP_NS; or readings are used again after 10
+                                      frames or more without, and by their forces z is not up, by 2 m/s^2. A new state
+                                      begins when it is found, at the last position and yaw. */
     VFRONT_NAV_STEREO_ONLY = 5   /**< By two cameras alone: there were no readings for VFRONT_IMU_GAP_NS. The state goes
                                       on in the same frame, and with readings again, as soon as they are back. Meanwhile
                                       nothing says which way is up but the attitude so far: tilt drifts as yaw does, and

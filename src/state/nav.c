@@ -52,7 +52,7 @@ static void begin_anew(struct vf_state *s)
     memset(&n->first, 0, sizeof n->first);
     memset(&n->stereo, 0, sizeof n->stereo);
     n->running = n->no_gravity = n->poor = n->earlier_count = n->doubt = n->against = n->contradicted = n->undenied = 0;
-    n->body = 0;
+    n->body = n->gravity.frames = 0;
     n->lost = n->last.t_ns != 0;
 }
 
@@ -423,6 +423,19 @@ static void judge_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t ow
     n->shown = !(r->health.missing & 1) && !r->health.frozen[0];
 }
 
+/** 1 if readings are used again and a state that went on without them contradicts gravity. nav: state of this frame. */
+static int is_tilted(struct vf_state *s, enum vf_window_command command, const vfront_nav_t *nav)
+{
+    struct vf_nav *n = &s->nav;
+    const uint32_t wrong = VFRONT_IMU_STUCK | VFRONT_IMU_ZERO | VFRONT_IMU_IN_G | VFRONT_IMU_NO_GRAVITY;
+    const int goes_on = command == VF_WINDOW_GO_ON && !n->no_gravity && nav->t_ns > n->last.t_ns;
+    const int tilted = goes_on && !n->unread && vf_nav_gravity_contradicts(&n->gravity);
+    if (!goes_on || !n->unread) n->gravity.frames = 0;
+    if (goes_on && n->unread && !(s->pinned->params.imu & wrong))
+        vf_nav_gravity_add(&n->gravity, nav, &n->last, n->imu, n->readings, s->rig.imu.gravity_m_s2);
+    return tilted;
+}
+
 /** Result of a frame without a state. */
 static uint32_t none_of(const struct vf_state *s)
 {
@@ -440,7 +453,9 @@ void vf_nav_take(struct vf_state *s, vfront_result_t *r)
     judge_motion(n, r, s->pinned->params.rotation_own);
     if (!n->unread || !s->pinned->params.frame) n->read_ns = n->t_ns;
     if (command != VF_WINDOW_NONE) {
+        const int tilted = is_tilted(s, command, nav);
         tell(n, command == VF_WINDOW_BEGIN, nav);
+        if (tilted) nav->state = VFRONT_NAV_LOST;
     } else {
         if (n->running || n->first.t_ns) begin_anew(s); /* too long without readings, one camera */
         *nav = n->last;

@@ -10,8 +10,9 @@
  *         for as long, or with an IMU whose noise is not known, two cameras begin one by themselves, without gravity
  *         (start_stereo.h); when there are readings start.h looks for one beside it, which takes its place, in position
  *         and yaw
- *         A state ends after VF_NAV_COAST_NS without sights, VF_NAV_UNREAD_NS without both, or where for
- *         VF_NAV_POOR_FRAMES frames the mean cost of many sights is over VF_NAV_POOR_COST; then the start begins anew,
+ *         A state ends after VF_NAV_COAST_NS without sights, VF_NAV_UNREAD_NS without both, where for
+ *         VF_NAV_POOR_FRAMES frames the mean cost of many sights is over VF_NAV_POOR_COST, or where readings are used
+ *         again and it is not upright by them (nav_gravity.h); then the start begins anew,
  *         and the new state goes on where the last one was, in position and yaw, and in tilt where nothing tells that
  *         Readings that are stuck or 0, that contradict the motion of the pictures (VFRONT_MOTION_PRIOR) until
  *         VF_NAV_AGAINST_FRAMES frames after the last contradiction, or whose rates are not the pictures' (ego_turns.h)
@@ -29,6 +30,7 @@
 #ifndef VF_NAV_H
 #define VF_NAV_H
 
+#include "nav_gravity.h"
 #include "nav_motion.h"
 #include "readings.h"
 #include "start.h"
@@ -105,6 +107,7 @@ struct vf_nav {
     uint32_t shown;                  /* 1: the last frame done had a new picture of camera 0 */
     struct vf_nav_way way, way_next; /* since its last picture: of the last frame done; with this one */
     uint32_t body;                   /* 1: the last frame done has a body beside the world (window_gate.h) */
+    struct vf_nav_gravity gravity;   /* of the frames without readings up to the last one */
     uint32_t undenied;               /* frames for which a contradiction that no motion denies still counts */
     uint32_t contradicted;           /* last frames whose pictures contradict the readings */
     uint32_t against;                /* frames for which readings are not used, since they contradict the pictures */

@@ -154,8 +154,8 @@ static void bodies(void **state)
 }
 
 /** Slots for new landmarks: empty ones; those of tracks that have ended, seen once or twice; of landmarks on trial; of
- *  ended tracks again, the fewer frames the earlier. Landmarks that the newest frame sees keep theirs, and those that the
- *  gate has refused. */
+ *  ended tracks again, the fewer frames the earlier. Landmarks that the newest frame sees keep theirs, and those that
+ *  the gate has refused. */
 static void keeps(void **state)
 {
     (void)state;

@@ -166,6 +166,57 @@ static void body(void **unused)
     REQUIRE(vf_nav_sees_body(&state), "no body %d frames behind it\n", VF_NAV_UNDENIED_FRAMES);
 }
 
+/** Frames without readings that are there, of a body that gains speed along x and whose state is tilted about y. */
+static void go_tilted(int frames, double tilt_rad, double gain_m_s2)
+{
+    static vfront_imu_t imu[4];
+    begin();
+    state.rig.imu.gravity_m_s2 = 9.81;
+    state.nav.last.q_odom_imu[0] = 1.0;
+    for (int i = 0; i < frames; i++) {
+        const double f[3] = {gain_m_s2, 0.0, 9.81}; /* in axes of a body that is upright */
+        state.nav.unread = 1;
+        state.nav.readings = 4;
+        for (int k = 0; k < 4; k++) {
+            imu[k].t_ns = state.nav.t_ns + (uint64_t)(k + 1) * FRAME_NS / 4;
+            for (int c = 0; c < 3; c++) imu[k].accel_m_s2[c] = f[c];
+        }
+        memcpy(state.nav.imu, imu, sizeof imu);
+        result.nav.q_odom_imu[0] = cos(0.5 * tilt_rad);
+        result.nav.q_odom_imu[2] = sin(0.5 * tilt_rad);
+        result.nav.velocity_mps[0] = gain_m_s2 * 1e-9 * FRAME_NS * (i + 1);
+        step();
+        REQUIRE(state.nav.running, "lost in frame %d without readings\n", i);
+    }
+    state.nav.unread = 0;
+    step();
+}
+
+/** A state that is not upright by the forces is lost when readings are used again, after ten frames without; one that
+ *  gains speed is not tilted, nor one whose readings were stuck. */
+static void upright(void **unused)
+{
+    (void)unused;
+    go_tilted(30, 0.19, 0.0);
+    REQUIRE(state.nav.running, "lost by a tilt of 0.19 rad\n");
+    go_tilted(30, 0.22, 0.0);
+    REQUIRE(!state.nav.running && state.nav.lost, "a tilt of 0.22 rad goes on\n");
+    go_tilted(9, 0.5, 0.0);
+    REQUIRE(state.nav.running, "lost after 9 frames\n");
+    go_tilted(30, 0.0, 4.0);
+    REQUIRE(state.nav.running, "lost by a gain of speed\n");
+    pinned.params.imu = 0;
+    begin();
+    pinned.params.imu = VFRONT_IMU_STUCK;
+    for (int i = 0; i < 30; i++) {
+        state.nav.unread = 1;
+        state.nav.readings = 1;
+        state.nav.imu[0].t_ns = state.nav.t_ns + FRAME_NS;
+        step();
+    }
+    REQUIRE(state.nav.gravity.frames == 0, "stuck readings tell of gravity\n");
+}
+
 /** Bad sights end a state if there are enough of them, for so many frames. */
 static void poor(void **unused)
 {
@@ -188,13 +239,14 @@ static void denied(void **unused) { (void)unused, skip(); }
 static void side(void **unused) { (void)unused, skip(); }
 static void beside(void **unused) { (void)unused, skip(); }
 static void body(void **unused) { (void)unused, skip(); }
+static void upright(void **unused) { (void)unused, skip(); }
 static void poor(void **unused) { (void)unused, skip(); }
 
 #endif
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(denied), cmocka_unit_test(side), cmocka_unit_test(beside),
-                                       cmocka_unit_test(body), cmocka_unit_test(poor)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(denied), cmocka_unit_test(side),    cmocka_unit_test(beside),
+                                       cmocka_unit_test(body),   cmocka_unit_test(upright), cmocka_unit_test(poor)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
