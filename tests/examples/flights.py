@@ -61,7 +61,9 @@ CASES = {
     "1 % dropped": ("".join(f"{i} both drop\n" for i in range(57, 1200, 100)), [], ["MH_03", "V1_02", "circle_head"]),
     "board over 60 %": ("", ["board_percent=60", "board_from_ms=20000", "board_to_ms=40000"], ["hover"]),
 }
-QUICK = [("V1_02", "clean", 8, ""), ("V1_02", "black 0.5 s", 8, "4s-4.5s both black\n6s-6.3s gyro gap\n")]
+# Flight, case, seconds, script, settings of the rendering.
+QUICK = [("V1_02", "clean", 8, "", []), ("V1_02", "black 0.5 s", 8, "4s-4.5s both black\n6s-6.3s gyro gap\n", []),
+         ("hover", "board over 40 %", 12, "", ["board_percent=40", "board_from_ms=2000", "board_to_ms=11000", "seed=11"])]
 
 
 def draw(name, path, seconds):
@@ -161,7 +163,7 @@ HEAD = (f"{'flight':14s} {'case':16s} {'first':>5s} {'anew':>4s} {'no':>5s} {'co
 def asked(args):
     """Runs to make: flight, case, script, settings, seconds."""
     if args.quick:
-        return [(f, c, script, CASES[c][1], s) for f, c, s, script in QUICK]
+        return [(f, c, script, render, s) for f, c, s, script, render in QUICK]
     return [(flight, case, script, render, args.seconds or (120 if flight == "hover" and case == "clean" else 60))
             for case, (script, render, flights) in CASES.items() for flight in flights if args.only in f"{flight} {case}"]
 
