@@ -4,8 +4,7 @@
  *
  * In      newest frame with the state that its readings predict; its sights of landmarks
  * Out     landmarks' bit `seen` of that frame taken away where it is refused; their count `refused`; off_sight
- * Rule    residual of camera 0 at the prediction, squared, over its deviation, less what an error of the landmark's
- *         range explains, as far as that is known by its other sights: the least level 2^i VF_GATE_LEVEL
+ * Rule    residual of camera 0 at the prediction, squared, over its deviation: the least level 2^i VF_GATE_LEVEL
  *         within which VF_GATE_SHARE of all sights are, times VF_GATE_TIMES, is the gate of all. Where VF_GATE_SPREAD
  *         variances of a sight by the prediction are less, these are its gate: variance of the newest frame's pose
  *         relative to the landmark's host, by the covariance, and a floor for what tracks slide, lower in a dispute. So
@@ -27,6 +26,8 @@
  *         trial nor spent are within VF_GATE_CLOSE variances of the scatter, and one sight in VF_GATE_BODY is refused
  *         or spent. Readings that are wrong contradict all sights alike: then few are close, or few are refused
  *         Sights of a trial that a landmark passes are taken with the first one behind it
+ *         A sight beyond its gate that an error of the landmark's range would bring within it, as far as that is known
+ *         by its other sights, is not taken, and counts neither as refused nor against the readings
  * Exact   residuals in single precision, counts are integers
  */
 #ifndef VF_WINDOW_GATE_H
@@ -73,12 +74,14 @@
 #define VF_GATE_FEWEST_CLOSE 16
 #define VF_GATE_BODY 4
 
-/** Squared residual of a sight of camera 0 at the prediction, less what an error of the landmark's range explains of
- *  it; -1: none. */
-VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_work *k, int32_t landmark)
+/** Squared residual of a sight of camera 0 at the prediction; -1: none. explained: what an error of the landmark's
+ *  range explains of it. */
+VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_work *k, int32_t landmark,
+                           float *explained)
 {
     const struct vf_landmark *l = landmark >= 0 ? &w->landmark[landmark] : NULL;
     float Y[3], seen[3], axis[2][3], g[3], r[2], t[3], by[2];
+    *explained = 0.0f;
     if (!l || l->host == w->newest || !(l->seen >> w->newest & 1)) return -1.0f;
     const struct vf_window_sight *s = &l->sight[w->newest];
     const struct vf_pose *pose = &k->host[l->host].pose[w->newest];
@@ -97,7 +100,8 @@ VF_FN float vf_gate_square(const struct vf_window *w, const struct vf_window_wor
     }
     const float along = r[0] * by[0] + r[1] * by[1], spread = by[0] * by[0] + by[1] * by[1];
     const float whole = k->known_range[landmark] * (float)vf_window_scatter(w) + spread;
-    return r[0] * r[0] + r[1] * r[1] - along * along / whole;
+    *explained = along * along / whole;
+    return r[0] * r[0] + r[1] * r[1];
 }
 
 /** Sum of three of the last covariance's diagonal: block 0 position, 1 attitude, 2 velocity, 3 bias of the gyro. */
@@ -156,11 +160,12 @@ VF_FN float vf_gate_of(const uint32_t within[VF_GATE_LEVELS], uint32_t tested)
     return 0.0f;
 }
 
-/** Verdict on a sight of the newest frame. gate: that of all; 0: none. */
-VF_FN int vf_gate_verdict(const struct vf_window *w, struct vf_landmark *l, float square, float gate)
+/** Verdict on a sight of the newest frame. gate: that of all; 0: none; explained: of vf_gate_square(). */
+VF_FN int vf_gate_verdict(const struct vf_window *w, struct vf_landmark *l, float square, float gate, float explained)
 {
     const uint64_t now_ns = w->slot[w->newest].t_ns;
     if (square > vf_gate_own(w, l, gate)) {
+        if (square - explained <= vf_gate_own(w, l, gate)) return VF_GATE_SPENT;
         l->refused++;
         l->refused_ns = now_ns;
         return VF_GATE_REFUSED;
@@ -189,9 +194,10 @@ VF_FN void vf_gate_count(const struct vf_window *w, struct vf_window_work *k, ui
     k->counts[VF_GATE_OF_REFUSED_RANGED][part] += off && ranged;
     k->counts[VF_GATE_OF_BOTH][part] += known && l->sight[w->newest].other_weight > 0.0f;
     k->counts[VF_GATE_OF_TESTED][part] += tested;
-    k->counts[VF_GATE_OF_NOT_TAKEN][part] += k->off_sight[i] >= VF_GATE_SPENT;
+    k->counts[VF_GATE_OF_NOT_TAKEN][part] += off || (tested && l->refused >= VF_GATE_REFUSALS);
     k->counts[VF_GATE_OF_OLD][part] += old;
-    k->counts[VF_GATE_OF_CLOSE][part] += old && k->square[i] <= VF_GATE_CLOSE * (float)vf_window_scatter(w);
+    k->counts[VF_GATE_OF_CLOSE][part] += old &&
+                                         k->square[i] - k->explained[i] <= VF_GATE_CLOSE * (float)vf_window_scatter(w);
 }
 
 /** Counts of all sights: counts[][0]. Of one block. */
@@ -250,7 +256,7 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
     if (w->taken >= VF_GATE_BELIEVED) w->believed[block] = vf_gate_block(w, block);
     vf_window_ranges(w, k);
     VF_PARTS(i, (int)sights)
-    k->square[i] = vf_gate_square(w, k, k->landmark_of[i]);
+    k->square[i] = vf_gate_square(w, k, k->landmark_of[i], &k->explained[i]);
     VF_ITEM_SYNC();
     VF_PARTS(i, VF_GATE_LEVELS + 1)
     { /* the last one: of any size */
@@ -265,7 +271,8 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
     VF_PARTS(i, (int)sights)
     {
         struct vf_landmark *l = k->landmark_of[i] >= 0 ? &w->landmark[k->landmark_of[i]] : NULL;
-        k->off_sight[i] = l && k->square[i] >= 0.0f ? vf_gate_verdict(w, l, k->square[i], gate) : VF_GATE_TAKEN;
+        k->off_sight[i] = l && k->square[i] >= 0.0f ? vf_gate_verdict(w, l, k->square[i], gate, k->explained[i])
+                                                    : VF_GATE_TAKEN;
     }
     VF_ITEM_SYNC();
     vf_window_second(w, k, sights);

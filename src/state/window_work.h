@@ -155,9 +155,9 @@ struct vf_window_work {
     struct vf_landmark_row row[2][VF_WINDOW_LANDMARKS];
     struct vf_landmark_more more[VF_WINDOW_LANDMARKS];
     int32_t landmark_of[VF_WINDOW_SIGHTS]; /* of each sight; -1: none; -2: no track */
-    /* gate: squared residual of each sight at the prediction, -1: none; verdict on it, and the least with which it is
-     * not taken; sights within each level, and all */
-    float square[VF_WINDOW_SIGHTS];
+    /* gate: squared residual of each sight at the prediction, -1: none; what a range explains of it; verdict on it, and
+     * the least with which it is not taken; sights within each level, and all */
+    float square[VF_WINDOW_SIGHTS], explained[VF_WINDOW_SIGHTS];
     int32_t off_sight[VF_WINDOW_SIGHTS], least_off;
     /* of vf_second_verdict(): on camera 1's sight; 1 / variance of the inverse range by all other sights [m^2] */
     int32_t second[VF_WINDOW_LANDMARKS];

@@ -74,21 +74,21 @@ static void trial(void **state)
     window.slot[0].t_ns = 1000000000u;
     l->sight[1].weight = 1.0f;
     window.slot[1].t_ns = 1499999999u;
-    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_ON_TRIAL);
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f, 0.0f), VF_GATE_ON_TRIAL);
     window.slot[1].t_ns = 1500000000u;
-    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_TAKEN);
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f, 0.0f), VF_GATE_TAKEN);
     for (uint32_t i = 0; i < 3; i++) {
         assert_int_equal(l->refused, i);
-        assert_int_equal(vf_gate_verdict(&window, l, 1e6f, 0.0f), VF_GATE_REFUSED);
+        assert_int_equal(vf_gate_verdict(&window, l, 1e6f, 0.0f, 0.0f), VF_GATE_REFUSED);
     }
-    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_SPENT);
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f, 0.0f), VF_GATE_SPENT);
     window.slot[1].t_ns += 499999999u;
-    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_SPENT);
-    assert_int_equal(vf_gate_verdict(&window, l, 1e6f, 0.0f), VF_GATE_REFUSED);
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f, 0.0f), VF_GATE_SPENT);
+    assert_int_equal(vf_gate_verdict(&window, l, 1e6f, 0.0f, 0.0f), VF_GATE_REFUSED);
     window.slot[1].t_ns += 1;
-    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_SPENT);
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f, 0.0f), VF_GATE_SPENT);
     window.slot[1].t_ns += 499999999u;
-    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_TAKEN);
+    assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f, 0.0f), VF_GATE_TAKEN);
     assert_int_equal(l->refused, 0);
 }
 
@@ -108,7 +108,7 @@ static void steady(void **state)
         l->sight[1].weight = 1.0f;
         l->refused = (uint32_t)refused;
         l->refused_ns = window.slot[1].t_ns - 500000000u + (uint64_t)lately;
-        assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f), VF_GATE_TAKEN);
+        assert_int_equal(vf_gate_verdict(&window, l, 0.0f, 0.0f, 0.0f), VF_GATE_TAKEN);
         const float own = vf_gate_own(&window, l, 0.0f), wide = 9.0f * 2.25f, tight = 9.0f;
         assert_true(own == (dispute && (young || (refused && lately)) ? tight : wide));
     }
@@ -203,8 +203,8 @@ static void tried(void **state)
     assert_true(l->seen == 0x75 && l->tried == 0);
 }
 
-/** A residual along the line on which a landmark moves as its range changes is less, the less is known of the range;
- *  one across that line is not. */
+/** A residual along the line on which a landmark moves as its range changes is explained, the more the less is known of
+ *  the range; one across that line is not. A sight so explained is neither taken nor refused. */
 static void range(void **state)
 {
     (void)state;
@@ -217,6 +217,11 @@ static void range(void **state)
     l->sight[1].weight = 1000.0f;
     l->inverse = 0.2f;
     for (int k = 0; k < 3; k++) work.host[0].pose[1].R[4 * k] = 1.0f;
+    window.rig.cameras = 2;
+    assert_int_equal(vf_gate_verdict(&window, l, 21.0f, 0.0f, 0.5f), VF_GATE_REFUSED); /* 9 times 2.25 is the gate */
+    assert_int_equal(l->refused, 1);
+    assert_int_equal(vf_gate_verdict(&window, l, 21.0f, 0.0f, 1.0f), VF_GATE_SPENT);
+    assert_int_equal(l->refused, 1);
     for (int run = 0; run < 4; run++) { /* 4 mrad on an axis; the camera moved by 0.1 m along it, or across */
         const float along = run & 1 ? 0.1f : 0.0f, across = run & 1 ? 0.0f : 0.1f, known = run & 2 ? 25.0f : 2500.0f;
         work.host[0].pose[1].t[0] = along;
@@ -224,9 +229,12 @@ static void range(void **state)
         work.known_range[0] = known;
         l->sight[1].bearing[0] = 0.2f * along + 0.004f;
         l->sight[1].bearing[1] = 0.2f * across;
-        const double whole = sqrt(1 + 4e-4), square = (double)vf_gate_square(&window, &work, 0);
+        float explained;
+        const float all = vf_gate_square(&window, &work, 0, &explained);
+        const double whole = sqrt(1 + 4e-4), square = (double)(all - explained);
         const double want = run & 1 ? 16.0 * (1.0 - 1e4 / (1e4 + (double)known)) : 16.0;
         REQUIRE(fabs(square - want) < 0.05 * want * whole, "run %d: %g, not %g\n", run, square, want);
+        REQUIRE(fabs((double)all - 16.0) < 0.5, "run %d: %g in all\n", run, (double)all);
     }
 }
 
