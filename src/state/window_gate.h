@@ -164,8 +164,9 @@ VF_FN float vf_gate_of(const uint32_t within[VF_GATE_LEVELS], uint32_t tested)
 VF_FN int vf_gate_verdict(const struct vf_window *w, struct vf_landmark *l, float square, float gate, float explained)
 {
     const uint64_t now_ns = w->slot[w->newest].t_ns;
-    if (square > vf_gate_own(w, l, gate)) {
-        if (square - explained <= vf_gate_own(w, l, gate)) return VF_GATE_SPENT;
+    const float own = vf_gate_own(w, l, gate);
+    if (square > own) {
+        if (square - explained <= own) return VF_GATE_SPENT;
         l->refused++;
         l->refused_ns = now_ns;
         return VF_GATE_REFUSED;

@@ -6,7 +6,8 @@
  *
  * In      newest frame with the state that its readings predict; its sights of camera 1, of landmarks that camera 0's
  *         gate takes
- * Out     the landmarks' weight of camera 1 in that frame, 0 where it is left out; second_off_s, second_contrary_s
+ * Out     the landmarks' weight of camera 1 in that frame, 0 where it is left out; second_off_s, second_contrary_s; how
+ *         well the range of each is known, for camera 0's gate
  * Rule    residual of camera 1 at the prediction, as in window_landmark.h, squared, over its variance: that of a sight;
  *         that of the landmark's inverse range by its other sights, its bearing being unknown; VF_SECOND_SCALE of that
  *         inverse range, by which all may be off together; and that of camera 1's offset. A sight above
@@ -142,7 +143,7 @@ VF_FN void vf_second_judge(struct vf_window *w, uint32_t tested, uint32_t contra
         w->second_off_s -= w->second_off_s > 0.0 ? dt_s : 0.0;
 }
 
-/** Verdicts on camera 1's sights of all landmarks, before camera 0's. Of one block. */
+/** How well ranges are known, and verdicts on camera 1's sights, of all landmarks, before camera 0's. Of one block. */
 VF_FN void vf_window_ranges(const struct vf_window *w, struct vf_window_work *k)
 {
     const struct vf_landmark_rig rig = vf_window_landmark_rig(w);

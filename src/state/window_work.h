@@ -74,17 +74,17 @@ struct vf_rest_sums {
 #define VF_GATE_LEVELS 8
 
 /** Verdicts of the gate on sights: taken; taken only where others are few, since the landmark is on trial; not taken,
- *  since the landmark was refused too often; refused. */
+ *  since the landmark was refused too often, or since an error of its range explains the sight; refused. */
 enum { VF_GATE_TAKEN, VF_GATE_ON_TRIAL, VF_GATE_SPENT, VF_GATE_REFUSED };
 
-/** Counts of the gate: sights of landmarks */
+/** Counts of the gate: sights of landmarks, as follows. */
 enum {
     VF_GATE_OF_PROVEN,         /* with a range, taken, and not on trial */
     VF_GATE_OF_REFUSED,        /* refused */
     VF_GATE_OF_REFUSED_RANGED, /* of these, with a range */
     VF_GATE_OF_BOTH,           /* from both cameras */
     VF_GATE_OF_TESTED,         /* that the gate has tested */
-    VF_GATE_OF_NOT_TAKEN,      /* of these, refused or spent */
+    VF_GATE_OF_NOT_TAKEN,      /* of these, refused, or of landmarks refused too often */
     VF_GATE_OF_OLD,            /* of these, neither on trial nor spent */
     VF_GATE_OF_CLOSE,          /* of the old ones, close to the prediction */
     VF_GATE_COUNTS

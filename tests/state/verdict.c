@@ -205,7 +205,6 @@ static void upright(void **unused)
     REQUIRE(state.nav.running, "lost after 9 frames\n");
     go_tilted(30, 0.0, 4.0);
     REQUIRE(state.nav.running, "lost by a gain of speed\n");
-    pinned.params.imu = 0;
     begin();
     pinned.params.imu = VFRONT_IMU_STUCK;
     for (int i = 0; i < 30; i++) {
