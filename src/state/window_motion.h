@@ -35,6 +35,21 @@ VF_FN void vf_window_noisy(double mean[2], const vfront_imu_noise_t *noise, cons
     for (int k = 0; k < 2; k++) mean[k] += (mean[k] > 0.0 ? VF_WINDOW_NOISY : 1.0) * (now[k] - mean[k]);
 }
 
+/** Noise of the readings by the running means of what it is over that stated. Where its variance is more than twice
+ *  that stated the IMU is shaken, in tones that the rate of the readings folds to any lower one: what one leaves near
+ *  rate 0 lasts, and adds up for longer than as much white noise. Of what is beyond twice, the variance counts four
+ *  times; not for a start (start.h), which is too short for that. */
+VF_FN void vf_window_shaken(vfront_imu_noise_t *noise, const double mean[2])
+{
+    double times[2];
+    for (int k = 0; k < 2; k++) {
+        times[k] = mean[k] > 1.0 ? mean[k] : 1.0;
+        if (times[k] > 2.0) times[k] += 3.0 * (times[k] - 2.0);
+    }
+    noise->gyro_density *= sqrt(times[0]);
+    noise->accel_density *= sqrt(times[1]);
+}
+
 /** Motion from the newest frame to a time. imu: n readings, at least 1. */
 VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carried *c, const vfront_imu_noise_t *noise,
                                const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
@@ -43,8 +58,7 @@ VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carr
     const uint64_t from_ns = vf_window_shifted(c->t_ns, c->own_offset_s), end_ns = vf_window_shifted(t_ns, c->offset_s);
     const uint64_t to_ns = end_ns > from_ns ? end_ns : from_ns + 1000000u; /* whatever offset was found */
     vf_window_noisy(c->noisy, noise, imu, n, from_ns, to_ns);
-    if (c->noisy[0] > 1.0) model.noise.gyro_density *= sqrt(c->noisy[0]);
-    if (c->noisy[1] > 1.0) model.noise.accel_density *= sqrt(c->noisy[1]);
+    vf_window_shaken(&model.noise, c->noisy);
     memset(m, 0, sizeof *m);
     m->t_ns = t_ns;
     memcpy(m->bias, c->bias, sizeof m->bias);

@@ -165,7 +165,7 @@ static void keeps(void **state)
     for (int i = 0; i < VF_WINDOW_SIGHTS; i++) work.landmark_of[i] = i < 150 ? i : i % 2 ? -1 : -2;
     for (int i = 0; i < VF_WINDOW_LANDMARKS; i++) {
         window.landmark[i].id = i < 250 ? (uint32_t)i + 1 : 0;
-        window.landmark[i].seen = i < 50 ? 0x21 : i < 150 ? 0x1 : seen[i / 25 - 6];
+        window.landmark[i].seen = i < 50 ? 0x21 : i < 150 ? 0x1 : i < 250 ? seen[i / 25 - 6] : 0;
         window.landmark[i].refused = i >= 100 && i < 150;
     }
     vf_window_order(&window, &work, VF_WINDOW_SIGHTS);
