@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* ego, host form: hypotheses from minimal samples, and the refinement of the best. */
+#include "essential_batch.h"
 #include "essential_five.h"
 #include "essential_linear.h"
 #include "perspective.h"
@@ -42,28 +43,81 @@ static void keep_best(struct vf_ego_memory *m, int search, int32_t h, const stru
     m->pose[search][h] = *pose;
 }
 
-/** Make hypothesis h: the motion with the highest score among those from its sample. */
-static void make_hypothesis(const struct vf_ego_view *s, int kind, int32_t h,
-                            const struct vf_ego_scoring_subset *subset)
+/** Keep the best of the motions of hypothesis h. */
+static void score_motions(const struct vf_ego_view *s, int kind, int32_t h, const struct vf_ego_scoring_subset *subset,
+                          const struct vf_pose *pose, int motions)
 {
     struct vf_ego_memory *m = s->ego;
-    const struct vf_params *params = &s->ingest->params;
-    const int32_t size = vf_ego_sample_size(s, params, kind, h), count = (int32_t)m->count[vf_ego_list(kind)];
-    int32_t place[VF_EGO_SAMPLE_MAX];
-    struct vf_correspondence sample[VF_EGO_SAMPLE_MAX];
-    struct vf_pose pose[10];
-    m->score[kind][h] = 0;
-    if (kind == VF_METRIC) m->score[VF_WIDE][h] = 0;
-    if (count < size) return;
-    vf_ego_sample(s, params->frame, kind, h, size, count, place);
-    for (int32_t i = 0; i < size; i++) sample[i] = vf_ego_load(&m->list[vf_ego_list(kind)], place[i]);
-    const int motions = vf_ego_minimal(s, kind, size, sample, pose);
-    if (kind == VF_ROTATION_ONLY && h == 0) vf_ego_given_rotation(params, pose);
     for (int k = 0; k < motions; k++) {
         const struct vf_ego_scores score = vf_ego_score(kind, subset, &pose[k]);
         keep_best(m, kind, h, &pose[k], score.own);
         if (kind == VF_METRIC) keep_best(m, VF_WIDE, h, &pose[k], score.wide);
     }
+}
+
+/** Make hypothesis h: the motion with the highest score among those from its sample. */
+static void make_hypothesis(const struct vf_ego_view *s, int kind, int32_t h, int32_t size,
+                            const struct vf_ego_scoring_subset *subset)
+{
+    struct vf_ego_memory *m = s->ego;
+    const struct vf_params *params = &s->ingest->params;
+    int32_t place[VF_EGO_SAMPLE_MAX];
+    struct vf_correspondence sample[VF_EGO_SAMPLE_MAX];
+    struct vf_pose pose[10];
+    vf_ego_sample(s, params->frame, kind, h, size, (int32_t)m->count[vf_ego_list(kind)], place);
+    for (int32_t i = 0; i < size; i++) sample[i] = vf_ego_load(&m->list[vf_ego_list(kind)], place[i]);
+    const int motions = vf_ego_minimal(s, kind, size, sample, pose);
+    if (kind == VF_ROTATION_ONLY && h == 0) vf_ego_given_rotation(params, pose);
+    score_motions(s, kind, h, subset, pose, motions);
+}
+
+/** Samples of five that wait until they fill a batch. */
+struct batch {
+    struct vf_essential_batch samples;
+    int32_t hypothesis[VF_BATCH], count;
+};
+
+/** Make the hypotheses of a batch, and empty it. */
+static void make_batch(const struct vf_ego_view *s, const struct vf_ego_scoring_subset *subset, struct batch *b)
+{
+    vf_essential_batch_solve(&b->samples, b->count);
+    for (int32_t i = 0; i < b->count; i++)
+        score_motions(s, VF_RELATIVE, b->hypothesis[i], subset, b->samples.pose[i], b->samples.poses[i]);
+    b->count = 0;
+}
+
+/** Add the sample of hypothesis h to a batch. */
+static void add_sample(const struct vf_ego_view *s, int32_t h, struct batch *b)
+{
+    const struct vf_correspondences *list = &s->ego->list[0];
+    int32_t place[VF_EGO_SAMPLE_MAX];
+    vf_ego_sample(s, s->ingest->params.frame, VF_RELATIVE, h, 5, (int32_t)s->ego->count[0], place);
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 3; k++) {
+            b->samples.before[i][k][b->count] = list->before[k][place[i]];
+            b->samples.now[i][k][b->count] = list->now[k][place[i]];
+        }
+    b->hypothesis[b->count++] = h;
+}
+
+/** Make the hypotheses of a kind, those from five correspondences in batches. */
+static void make_all(const struct vf_ego_view *s, int kind, const struct vf_ego_scoring_subset *subset)
+{
+    struct vf_ego_memory *m = s->ego;
+    struct batch five;
+    five.count = 0;
+    for (int32_t h = 0; h < vf_ego_hypotheses(s, kind); h++) {
+        const int32_t size = vf_ego_sample_size(s, &s->ingest->params, kind, h);
+        m->score[kind][h] = 0;
+        if (kind == VF_METRIC) m->score[VF_WIDE][h] = 0;
+        if ((int32_t)m->count[vf_ego_list(kind)] < size) continue;
+        if (size == 5)
+            add_sample(s, h, &five);
+        else
+            make_hypothesis(s, kind, h, size, subset);
+        if (five.count == VF_BATCH) make_batch(s, subset, &five);
+    }
+    if (five.count) make_batch(s, subset, &five);
 }
 
 /** Refine a motion by Gauss-Newton steps: coarse ones on a subset, then full ones as long as the score rises. f:
@@ -105,7 +159,7 @@ void vf_ego_make_hypotheses(const struct vf_ego_view *s, int kind)
 {
     struct vf_ego_scoring_subset subset;
     vf_ego_choose_scoring_subset(s, kind, &subset);
-    for (int32_t h = 0; h < vf_ego_hypotheses(s, kind); h++) make_hypothesis(s, kind, h, &subset);
+    make_all(s, kind, &subset);
     refine_best(s, kind);
     if (kind == VF_METRIC) refine_best(s, VF_WIDE);
 }

@@ -75,6 +75,7 @@ VF_FN void vf_polish_residuals(const struct vf_polish *m, const float before[][3
         E[3 + k] = z * R[k] - x * R[6 + k];
         E[6 + k] = x * R[3 + k] - y * R[k];
     }
+    VF_PEEL_HOST
     for (int i = 0; i < 5; i++) {
         const double u = (double)before[i][0], v = (double)before[i][1], s = (double)before[i][2];
         residual[i] = (float)((double)now[i][0] * (E[0] * u + E[1] * v + E[2] * s) +
@@ -129,25 +130,23 @@ VF_FN void vf_polish_tangents(const float t[3], float a[3], float b[3])
     vf_cross(t, a, b);
 }
 
-/** One Newton step on the five constraints, at most about 0.3 rad long. Returns its squared length, about [rad^2].
- *  Quaternion and translation grow a little in length, which cancels in the constraints. */
-VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const float now[][3])
+/** Row of a step's linear system: the constraint of a correspondence. R: of m; tangent: of m->t. */
+VF_FN void vf_polish_row(const struct vf_polish *m, const float R[9], float tangent[2][3], const float before[3],
+                         const float now[3], float residual, float row[6])
 {
-    float R[9], M[5][6], b1[3], b2[3], residual[5], x[5];
-    vf_polish_rotation(m->q, R);
-    vf_polish_tangents(m->t, b1, b2);
-    vf_polish_residuals(m, before, now, residual);
-    for (int i = 0; i < 5; i++) {
-        float g[3], gh[3], ht[3];
-        vf_transform(R, before[i], g);
-        vf_cross(g, now[i], gh);
-        vf_cross(now[i], m->t, ht);
-        vf_cross(g, ht, M[i]);
-        M[i][3] = vf_dot(b1, gh);
-        M[i][4] = vf_dot(b2, gh);
-        M[i][5] = -residual[i];
-    }
-    vf_solve5(M, x);
+    float g[3], gh[3], ht[3];
+    vf_transform(R, before, g);
+    vf_cross(g, now, gh);
+    vf_cross(now, m->t, ht);
+    vf_cross(g, ht, row);
+    row[3] = vf_dot(tangent[0], gh);
+    row[4] = vf_dot(tangent[1], gh);
+    row[5] = -residual;
+}
+
+/** Move a pose by the solution x of a step, at most about 0.3 rad. Returns its squared length. */
+VF_FN float vf_polish_move(struct vf_polish *m, const float x[5], float tangent[2][3])
+{
     const float square = x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] + x[4] * x[4], limit = 0.3f;
     const float scale = square > limit * limit ? limit / sqrtf(square) : 1.0f, h = 0.5f * scale;
     const float q[4] = {m->q[0], m->q[1], m->q[2], m->q[3]};
@@ -155,8 +154,21 @@ VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const f
     m->q[1] = q[1] + h * (x[0] * q[0] + x[1] * q[3] - x[2] * q[2]);
     m->q[2] = q[2] + h * (x[1] * q[0] + x[2] * q[1] - x[0] * q[3]);
     m->q[3] = q[3] + h * (x[2] * q[0] + x[0] * q[2] - x[1] * q[1]);
-    for (int k = 0; k < 3; k++) m->t[k] += scale * (x[3] * b1[k] + x[4] * b2[k]);
+    for (int k = 0; k < 3; k++) m->t[k] += scale * (x[3] * tangent[0][k] + x[4] * tangent[1][k]);
     return square;
+}
+
+/** One Newton step on the five constraints, at most about 0.3 rad long. Returns its squared length, about [rad^2].
+ *  Quaternion and translation grow a little in length, which cancels in the constraints. */
+VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const float now[][3])
+{
+    float R[9], M[5][6], tangent[2][3], residual[5], x[5];
+    vf_polish_rotation(m->q, R);
+    vf_polish_tangents(m->t, tangent[0], tangent[1]);
+    vf_polish_residuals(m, before, now, residual);
+    for (int i = 0; i < 5; i++) vf_polish_row(m, R, tangent, before[i], now[i], residual[i], M[i]);
+    vf_solve5(M, x);
+    return vf_polish_move(m, x, tangent);
 }
 
 #endif

@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "geometry/essential_batch.h"
 #include "geometry/essential_five.h"
 #include "geometry/essential_linear.h"
 #include "tests/fixture/random.h"
@@ -734,6 +735,54 @@ static void rotations(void **state)
     }
 }
 
+/* ---- batches ---------------------------------------------------------------------------------------------------- */
+
+/** Poses of one sample of a batch, by the solver for one. Returns their number. */
+static int poses_alone(const struct vf_essential_batch *b, int s, struct vf_pose pose[10])
+{
+    float before[5][3], now[5][3];
+    int count = 0;
+    for (int i = 0; i < 15; i++) {
+        before[i / 3][i % 3] = b->before[i / 3][i % 3][s];
+        now[i / 3][i % 3] = b->now[i / 3][i % 3][s];
+    }
+    const int matrices = vf_essential_five(&work, (const float(*)[3])before, (const float(*)[3])now);
+    for (int k = 0; k < matrices; k++)
+        count += vf_essential_pose(work.E[k], (const float(*)[3])before, (const float(*)[3])now, 5, &pose[count]);
+    return count;
+}
+
+/** Samples side by side have the bits that each has alone: random ones, and of every third batch some without a
+ *  solution, or that are no numbers. */
+static void batches(void **state)
+{
+    (void)state;
+    static struct vf_essential_batch b;
+    int with_poses = 0;
+    shake(12);
+    for (int i = 0; i < 400; i++) {
+        const int count = i % 2 ? VF_BATCH : 1 + (int)between(0, VF_BATCH);
+        memset(&b, i & 4 ? 0xff : 0, sizeof b);
+        for (int s = 0; s < count; s++) {
+            give(&kinds[s % KINDS]);
+            for (int k = 0; k < 15; k++) {
+                const int bad = i % 3 == 2 && between(0, 1) < 0.02;
+                b.before[k / 3][k % 3][s] = bad ? (s % 2 ? NAN : 0.0f) : given.before[k / 3][k % 3];
+                b.now[k / 3][k % 3][s] = i % 3 == 2 && s == 5 ? given.before[0][k % 3] : given.now[k / 3][k % 3];
+            }
+        }
+        vf_essential_batch_solve(&b, count);
+        for (int s = 0; s < count; s++) {
+            struct vf_pose alone[10];
+            const int should = poses_alone(&b, s, alone);
+            REQUIRE(b.poses[s] == should, "batch %d, sample %d: %d poses, not %d", i, s, b.poses[s], should);
+            REQUIRE(!memcmp(b.pose[s], alone, (size_t)should * sizeof *alone), "batch %d, sample %d", i, s);
+            with_poses += should > 0;
+        }
+    }
+    REQUIRE(with_poses > 2000, "%d samples with poses", with_poses);
+}
+
 /* ---- bad input --------------------------------------------------------------------------------------------------- */
 
 static void bad_input(void **state)
@@ -769,9 +818,9 @@ static void bad_input(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(five),     cmocka_unit_test(seven), cmocka_unit_test(eight),
-                                       cmocka_unit_test(factored), cmocka_unit_test(poses), cmocka_unit_test(rotations),
-                                       cmocka_unit_test(bad_input)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(five),  cmocka_unit_test(seven),     cmocka_unit_test(eight),   cmocka_unit_test(factored),
+        cmocka_unit_test(poses), cmocka_unit_test(rotations), cmocka_unit_test(batches), cmocka_unit_test(bad_input)};
     if (argc == 3 && strcmp(argv[1], "--problems") == 0) problems = atoi(argv[2]);
     prepare();
     return cmocka_run_group_tests(tests, NULL, NULL);
