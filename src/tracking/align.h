@@ -9,7 +9,7 @@
  *
  *   hook                     src/tracking/patch.c         kernels/tracking/patch.cuh   track.h: a pixel
  *   vf_patch_extract()
- *     interpolation          interpolate()                interpolate_around()         vf_track_interpolate()
+ *     interpolation          interpolate_patch()          interpolate_around()         vf_track_interpolate()
  *     gradients              gradients_finest(), _coarse()  extract<SIZE>()            vf_track_gradient()
  *     JtJ                    sum_moments()                extract<SIZE>()              vf_track_add_moments()
  *   vf_patch_residuals()

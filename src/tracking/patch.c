@@ -22,9 +22,13 @@ static void find_pixels(struct patch_pixels *area, const struct vf_level_picture
         area->pitch = picture->pitch;
         return;
     }
+    const int32_t first = vf_clamp(-x, 0, side), end = vf_clamp(picture->width - x, first, side);
     for (int32_t r = 0; r < side; r++) {
         const uint8_t *row = picture->pixels + (ptrdiff_t)vf_clamp(y + r, 0, picture->height - 1) * picture->pitch;
-        for (int32_t c = 0; c < side; c++) area->copy[r * side + c] = row[vf_clamp(x + c, 0, picture->width - 1)];
+        uint8_t *copy = area->copy + r * side;
+        for (int32_t c = 0; c < first; c++) copy[c] = row[0];
+        for (int32_t c = first; c < end; c++) copy[c] = row[x + c];
+        for (int32_t c = end; c < side; c++) copy[c] = row[picture->width - 1];
     }
     area->pixels = area->copy;
     area->pitch = side;
@@ -52,33 +56,84 @@ static void find_neighbours(struct neighbours *n, const struct patch_pixels *are
     if (side == VF_PATCH / 2) copy_neighbours(n, area, VF_PATCH / 2);
 }
 
-/** Interpolated grey levels, Q5, [side][side]. */
-VF_HOT static void interpolate_patch(int16_t *restrict grey, const struct neighbours *restrict n,
-                                     struct vf_bilinear_weights w, int32_t side)
+/** Bilinear weights in two parts of 7 bits, so that products with pixels fit into 16. */
+struct split_weights {
+    uint16_t high[4], low[4];
+};
+static inline struct split_weights split(struct vf_bilinear_weights w)
 {
-    for (int32_t i = 0; i < side * side; i++)
-        grey[i] = (int16_t)vf_track_interpolate(w, n->left[i], n->right[i], n->left[i + side], n->right[i + side]);
+    const int32_t all[4] = {w.w00, w.w01, w.w10, w.w11};
+    struct split_weights s;
+    for (int k = 0; k < 4; k++) {
+        s.high[k] = (uint16_t)(all[k] >> 7);
+        s.low[k] = (uint16_t)(all[k] & 127);
+    }
+    return s;
 }
 
-/** Moments of a template of so many pixels. */
-VF_HOT static struct vf_template_moments sum_moments(const struct vf_patch *p, int32_t pixels, int32_t reference_q5)
+/** vf_track_interpolate() in 16 bits: 128 high + low + 256 is divided by 512. The sum of the low parts may need 17
+ *  bits: half of it is added up. */
+static inline uint16_t interpolate_pixel(const struct split_weights *w, const struct neighbours *n, int32_t i,
+                                         int32_t side)
+{
+    const uint16_t p00 = n->left[i], p01 = n->right[i], p10 = n->left[i + side], p11 = n->right[i + side];
+    const uint16_t high = (uint16_t)(w->high[0] * p00 + w->high[1] * p01 + w->high[2] * p10 + w->high[3] * p11);
+    const uint16_t upper = (uint16_t)(w->low[0] * p00 + w->low[1] * p01),
+                   lower = (uint16_t)(w->low[2] * p10 + w->low[3] * p11);
+    const uint16_t half = (uint16_t)((upper & lower) + ((upper ^ lower) >> 1));
+    return (uint16_t)((uint16_t)(high + (uint16_t)((uint16_t)(half + 128) >> 6)) >> 2);
+}
+
+/** Interpolated grey levels, Q5, [side][side]. */
+static inline void interpolate(int16_t *restrict grey, const struct neighbours *restrict n,
+                               struct vf_bilinear_weights w, int32_t side)
+{
+    const struct split_weights weights = split(w);
+    for (int32_t i = 0; i < side * side; i++) grey[i] = (int16_t)interpolate_pixel(&weights, n, i, side);
+}
+VF_LOOP static void interpolate_patch(int16_t *restrict grey, const struct neighbours *restrict n,
+                                      struct vf_bilinear_weights w, int32_t side)
+{
+    if (side == VF_PATCH + 2)
+        interpolate(grey, n, w, VF_PATCH + 2);
+    else
+        interpolate(grey, n, w, VF_PATCH / 2 + 2);
+}
+
+/** Contrasts of a template, vf_track_contrast(), in 16 bits. */
+static inline void find_contrasts(int16_t *restrict contrast, const int16_t *restrict grey, int16_t reference_q5,
+                                  int32_t pixels)
+{
+    for (int32_t i = 0; i < pixels; i++) contrast[i] = (int16_t)((int16_t)(grey[i] - reference_q5 + 2) >> 2);
+}
+
+/** Moments of a template of so many pixels. Sums of products of 16 bits are a loop of their own, which compilers
+ *  recognise. */
+static inline struct vf_template_moments add_moments(const struct vf_patch *p, int32_t pixels, int32_t reference_q5)
 {
     struct vf_template_moments m = {0, 0, 0, 0, 0, 0, 0, 0, 0};
-    for (int32_t i = 0; i < pixels; i++)
-        vf_track_add_moments(&m, p->dx[i], p->dy[i], vf_track_contrast(p->grey[i], reference_q5));
+    int16_t contrast[VF_PATCH_PIXELS];
+    find_contrasts(contrast, p->grey, (int16_t)reference_q5, pixels);
+    for (int32_t i = 0; i < pixels; i++) vf_track_add_moments(&m, p->dx[i], p->dy[i], contrast[i]);
     return m;
+}
+VF_LOOP static struct vf_template_moments sum_moments(const struct vf_patch *p, int32_t pixels, int32_t reference_q5)
+{
+    return pixels == VF_PATCH_PIXELS ? add_moments(p, VF_PATCH_PIXELS, reference_q5)
+                                     : add_moments(p, VF_PATCH_PIXELS / 4, reference_q5);
 }
 
 /** Defines a function that computes the gradients of a template, and returns the sum of its grey levels, from grey
  *  levels of (size + 2) x (size + 2) px around it. One function for level 0 and one for the coarse levels, so that the
  *  compiler can vectorise each. */
 #define DEFINE_GRADIENTS(name, level)                                                                                  \
-    VF_HOT static int32_t name(struct vf_patch *restrict p, const int16_t *restrict grey, int32_t size)                \
+    static inline int32_t name##_of(struct vf_patch *restrict p, const int16_t *restrict grey, int32_t size)           \
     {                                                                                                                  \
         int32_t sum = 0;                                                                                               \
         for (int32_t r = 0; r < size; r++) {                                                                           \
             const int16_t *above = grey + r * (size + 2) + 1, *at = above + size + 2, *below = at + size + 2;          \
             int16_t *to = p->grey + r * size, *dx = p->dx + r * size, *dy = p->dy + r * size;                          \
+            VF_KEEP                                                                                                    \
             for (int32_t c = 0; c < size; c++) {                                                                       \
                 const int32_t up = above[c + 1] - above[c - 1], here = at[c + 1] - at[c - 1],                          \
                               down = below[c + 1] - below[c - 1];                                                      \
@@ -91,6 +146,10 @@ VF_HOT static struct vf_template_moments sum_moments(const struct vf_patch *p, i
             }                                                                                                          \
         }                                                                                                              \
         return sum;                                                                                                    \
+    }                                                                                                                  \
+    VF_LOOP static int32_t name(struct vf_patch *restrict p, const int16_t *restrict grey, int32_t size)               \
+    {                                                                                                                  \
+        return size == VF_PATCH ? name##_of(p, grey, VF_PATCH) : name##_of(p, grey, VF_PATCH / 2);                     \
     }
 DEFINE_GRADIENTS(gradients_finest, 0)
 DEFINE_GRADIENTS(gradients_coarse, 1)
@@ -99,8 +158,14 @@ DEFINE_GRADIENTS(gradients_coarse, 1)
 static void clear_outside(struct vf_patch *patch, const struct vf_level_picture *picture, int32_t x, int32_t y,
                           int32_t size)
 {
-    for (int32_t i = 0; i < size * size; i++)
-        if (!vf_track_inside(picture, x + i % size, y + i / size)) patch->dx[i] = patch->dy[i] = 0;
+    const int32_t first = vf_clamp(-x, 0, size), end = vf_clamp(picture->width - 1 - x, first, size);
+    for (int32_t r = 0; r < size; r++) {
+        const int outside = y + r < 0 || y + r >= picture->height - 1;
+        const int32_t left = outside ? size : first, right = outside ? size : end;
+        int16_t *dx = patch->dx + r * size, *dy = patch->dy + r * size;
+        for (int32_t c = 0; c < left; c++) dx[c] = dy[c] = 0;
+        for (int32_t c = right; c < size; c++) dx[c] = dy[c] = 0;
+    }
 }
 
 void vf_patch_extract(struct vf_patch *patch, const struct vf_level_picture *picture, int32_t level, int32_t light,
@@ -126,20 +191,58 @@ struct comparison {
     int32_t reference_q5, alpha_q14, beta_q5;
 };
 
-/** Sums of residuals of a template of size x size pixels. */
-VF_HOT static struct vf_residual_sums sum_residuals(const struct vf_patch *restrict p,
-                                                    const struct neighbours *restrict n, const struct comparison *l,
-                                                    int32_t size)
+/** Residuals and contrasts of a template, in 16 bits. */
+struct residuals {
+    int16_t residual[VF_PATCH_PIXELS], contrast[VF_PATCH_PIXELS];
+};
+
+/** Residuals without a gain, in 16 bits: all three terms are at most 8160. */
+static inline void subtract(int16_t *restrict residual, const int16_t *restrict picture, const int16_t *restrict grey,
+                            int16_t beta_q5, int32_t pixels)
 {
-    const struct vf_bilinear_weights w = l->w;
-    const int32_t reference = l->reference_q5, alpha = l->alpha_q14, beta = l->beta_q5;
-    struct vf_residual_sums s = {0, 0, 0, 0, 0};
-    for (int32_t i = 0; i < size * size; i++) {
-        const int32_t now = vf_track_interpolate(w, n->left[i], n->right[i], n->left[i + size], n->right[i + size]);
-        const int32_t residual = vf_track_residual(now, p->grey[i], reference, alpha, beta);
-        vf_track_add_residual(&s, residual, p->dx[i], p->dy[i], vf_track_contrast(p->grey[i], reference));
+    for (int32_t i = 0; i < pixels; i++) {
+        const int16_t e = (int16_t)((int16_t)(picture[i] - grey[i] - beta_q5 + 2) >> 2),
+                      above = (int16_t)(e < -2047 ? -2047 : e);
+        residual[i] = (int16_t)(above > 2047 ? 2047 : above);
     }
+}
+
+static inline void find_residuals(struct residuals *restrict to, const struct vf_patch *restrict p,
+                                  const struct neighbours *restrict n, const struct comparison *l, int32_t size)
+{
+    const struct split_weights w = split(l->w);
+    const int16_t reference = (int16_t)l->reference_q5;
+    int16_t picture[VF_PATCH_PIXELS];
+    for (int32_t i = 0; i < size * size; i++) picture[i] = (int16_t)interpolate_pixel(&w, n, i, size);
+    if (l->alpha_q14)
+        for (int32_t i = 0; i < size * size; i++)
+            to->residual[i] = (int16_t)vf_track_residual(picture[i], p->grey[i], reference, l->alpha_q14, l->beta_q5);
+    else
+        subtract(to->residual, picture, p->grey, (int16_t)l->beta_q5, size * size);
+    find_contrasts(to->contrast, p->grey, reference, size * size);
+}
+
+/** Sums of a template's residuals, in a loop of their own like those of moments. */
+static inline struct vf_residual_sums add_residuals(const struct residuals *restrict r,
+                                                    const struct vf_patch *restrict p, int32_t pixels)
+{
+    struct vf_residual_sums s = {0, 0, 0, 0, 0};
+    for (int32_t i = 0; i < pixels; i++) vf_track_add_residual(&s, r->residual[i], p->dx[i], p->dy[i], r->contrast[i]);
     return s;
+}
+
+/** Sums of residuals of a template of size x size pixels. */
+VF_LOOP static struct vf_residual_sums sum_residuals(const struct vf_patch *restrict p,
+                                                     const struct neighbours *restrict n, const struct comparison *l,
+                                                     int32_t size)
+{
+    struct residuals r;
+    if (size == VF_PATCH) {
+        find_residuals(&r, p, n, l, VF_PATCH);
+        return add_residuals(&r, p, VF_PATCH_PIXELS);
+    }
+    find_residuals(&r, p, n, l, VF_PATCH / 2);
+    return add_residuals(&r, p, VF_PATCH_PIXELS / 4);
 }
 
 struct vf_residual_sums vf_patch_residuals(const struct vf_patch *patch, const struct vf_level_picture *picture,

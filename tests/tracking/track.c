@@ -953,9 +953,59 @@ static void all_else_stays(void **state)
     same_arena("track in a first frame");
 }
 
+/** Sums of a patch by the arithmetic of a pixel. */
+static struct vf_residual_sums sums_by_pixels(const struct vf_patch *p, const struct vf_level_picture *picture,
+                                              int32_t x_q16, int32_t y_q16, int32_t size, int32_t reference,
+                                              int32_t alpha, int32_t beta)
+{
+    const struct vf_bilinear_weights w = vf_track_bilinear(x_q16, y_q16);
+    struct vf_residual_sums s = {0, 0, 0, 0, 0};
+    for (int32_t i = 0; i < size * size; i++) {
+        int32_t around[4];
+        for (int32_t k = 0; k < 4; k++)
+            around[k] =
+                picture->pixels[vf_clamp((y_q16 >> 16) + i / size + k / 2, 0, picture->height - 1) * picture->pitch +
+                                vf_clamp((x_q16 >> 16) + i % size + k % 2, 0, picture->width - 1)];
+        const int32_t now = vf_track_interpolate(w, around[0], around[1], around[2], around[3]);
+        vf_track_add_residual(&s, vf_track_residual(now, p->grey[i], reference, alpha, beta), p->dx[i], p->dy[i],
+                              vf_track_contrast(p->grey[i], reference));
+    }
+    return s;
+}
+
+/** The host's loops over a patch, in 16 bits, have the sums of the arithmetic of a pixel. */
+static void sums_of_patches(void **state)
+{
+    (void)state;
+    static uint8_t pixels[40 * 48];
+    struct vf_patch p;
+    shake(23);
+    for (int i = 0; i < 20000; i++) {
+        const struct vf_level_picture picture = {pixels, 48, 40 - i % 3, 40 - i % 5};
+        const int32_t size = i % 2 ? VF_PATCH : VF_PATCH / 2, contrast = i % 7 ? 255 : 1;
+        const int32_t x = (int32_t)(roll64() % (48 << 16)) - (12 << 16),
+                      y = (int32_t)(roll64() % (48 << 16)) - (12 << 16);
+        const int32_t alpha = i % 3 ? 0 : (int32_t)(roll64() % 61441) - 12288,
+                      beta = (int32_t)(roll64() % 16321) - 8160;
+        int32_t reference;
+        struct vf_template_moments m, should = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+        for (size_t k = 0; k < sizeof pixels; k++)
+            pixels[k] = (uint8_t)(contrast == 1 ? (roll64() & 1) * 255 : roll64() % 256);
+        vf_patch_extract(&p, &picture, i % 4 / 2, i % 11 ? VFRONT_LIGHT_OFFSET : 0, x, y, size, &reference, &m);
+        for (int32_t k = 0; k < size * size; k++)
+            vf_track_add_moments(&should, p.dx[k], p.dy[k], vf_track_contrast(p.grey[k], reference));
+        REQUIRE(!memcmp(&m, &should, sizeof m), "moments, case %d", i);
+        const int32_t at_x = x + (int32_t)(roll64() % (4 << 16)), at_y = y - (int32_t)(roll64() % (4 << 16));
+        const struct vf_residual_sums is = vf_patch_residuals(&p, &picture, at_x, at_y, size, reference, alpha, beta),
+                                      sums = sums_by_pixels(&p, &picture, at_x, at_y, size, reference, alpha, beta);
+        REQUIRE(!memcmp(&is, &sums, sizeof is), "residuals, case %d", i);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest test[] = {
+        cmocka_unit_test(sums_of_patches),
         cmocka_unit_test(exact_without_noise),
         cmocka_unit_test(exact_with_noise),
         cmocka_unit_test(small_patches),
