@@ -15,28 +15,24 @@
 
 #if VFRONT_EGO
 
-/** Correspondences side by side in the cache, for loops that become vector code. */
-struct vf_ego_batch {
-    float before[3][VF_EGO_SCORING_SUBSET], now[3][VF_EGO_SCORING_SUBSET], weight[VF_EGO_SCORING_SUBSET];
-    float range_m[VF_EGO_SCORING_SUBSET], range_sigma_m[VF_EGO_SCORING_SUBSET];
-    float inverse_depth_1pm[VF_EGO_SCORING_SUBSET], inverse_depth_sigma_1pm[VF_EGO_SCORING_SUBSET];
-};
-
-/** Correspondences that score the hypotheses of a kind. */
-struct vf_ego_scoring_subset {
+/** Even subset of a list, side by side in the cache: VF_EGO_LANES correspondences at most. */
+struct vf_ego_subset {
     int32_t count;
-    struct vf_ego_batch batch;
+    float before[3][VF_EGO_LANES], now[3][VF_EGO_LANES], weight[VF_EGO_LANES];
+    float range_m[VF_EGO_LANES], range_sigma_m[VF_EGO_LANES];
+    float inverse_depth_1pm[VF_EGO_LANES], inverse_depth_sigma_1pm[VF_EGO_LANES];
 };
-void vf_ego_choose_scoring_subset(const struct vf_ego_view *s, int kind, struct vf_ego_scoring_subset *subset);
+void vf_ego_choose_subset(const struct vf_ego_view *s, int search, int32_t most, struct vf_ego_subset *subset);
 
 /** Score of a motion: sum of inlier scores over the subset; of a metric motion also that at the wide bound. */
 struct vf_ego_scores {
     int32_t own, wide;
 };
-struct vf_ego_scores vf_ego_score(int kind, const struct vf_ego_scoring_subset *subset, const struct vf_pose *pose);
+struct vf_ego_scores vf_ego_score(int kind, const struct vf_ego_subset *subset, const struct vf_pose *pose);
 
-/** Normal equations of a motion over all correspondences of its search, or an even subset of `most`. */
-struct vf_normal_equations vf_ego_sum_motion(const struct vf_ego_view *s, int search, int32_t most,
+/** Normal equations of a motion over all correspondences of its search, and over a subset of them. */
+struct vf_normal_equations vf_ego_sum_motion(const struct vf_ego_view *s, int search, const struct vf_pose *pose);
+struct vf_normal_equations vf_ego_sum_subset(int search, const struct vf_ego_subset *subset,
                                              const struct vf_pose *pose);
 
 /** Normal equations of a plane n over the inliers of a relative motion among all correspondences, or a subset of

@@ -44,7 +44,7 @@ static void keep_best(struct vf_ego_memory *m, int search, int32_t h, const stru
 }
 
 /** Keep the best of the motions of hypothesis h. */
-static void score_motions(const struct vf_ego_view *s, int kind, int32_t h, const struct vf_ego_scoring_subset *subset,
+static void score_motions(const struct vf_ego_view *s, int kind, int32_t h, const struct vf_ego_subset *subset,
                           const struct vf_pose *pose, int motions)
 {
     struct vf_ego_memory *m = s->ego;
@@ -57,7 +57,7 @@ static void score_motions(const struct vf_ego_view *s, int kind, int32_t h, cons
 
 /** Make hypothesis h: the motion with the highest score among those from its sample. */
 static void make_hypothesis(const struct vf_ego_view *s, int kind, int32_t h, int32_t size,
-                            const struct vf_ego_scoring_subset *subset)
+                            const struct vf_ego_subset *subset)
 {
     struct vf_ego_memory *m = s->ego;
     const struct vf_params *params = &s->ingest->params;
@@ -78,7 +78,7 @@ struct batch {
 };
 
 /** Make the hypotheses of a batch, and empty it. */
-static void make_batch(const struct vf_ego_view *s, const struct vf_ego_scoring_subset *subset, struct batch *b)
+static void make_batch(const struct vf_ego_view *s, const struct vf_ego_subset *subset, struct batch *b)
 {
     vf_essential_batch_solve(&b->samples, b->count);
     for (int32_t i = 0; i < b->count; i++)
@@ -101,7 +101,7 @@ static void add_sample(const struct vf_ego_view *s, int32_t h, struct batch *b)
 }
 
 /** Make the hypotheses of a kind, those from five correspondences in batches. */
-static void make_all(const struct vf_ego_view *s, int kind, const struct vf_ego_scoring_subset *subset)
+static void make_all(const struct vf_ego_view *s, int kind, const struct vf_ego_subset *subset)
 {
     struct vf_ego_memory *m = s->ego;
     struct batch five;
@@ -122,12 +122,13 @@ static void make_all(const struct vf_ego_view *s, int kind, const struct vf_ego_
 
 /** Refine a motion by Gauss-Newton steps: coarse ones on a subset, then full ones as long as the score rises. f:
  *  cleared; it stays so where the coarse steps lead away from all inliers. */
-static void refine(const struct vf_ego_view *s, int search, struct vf_pose pose, struct vf_refined *f)
+static void refine(const struct vf_ego_view *s, int search, const struct vf_ego_subset *subset, struct vf_pose pose,
+                   struct vf_refined *f)
 {
     for (int step = 0; step <= VF_EGO_COARSE_STEPS + VF_EGO_FULL_STEPS; step++) {
         const int coarse = step < VF_EGO_COARSE_STEPS;
-        const struct vf_normal_equations sum = vf_ego_sum_motion(s, search,
-                                                                 coarse ? VF_EGO_LANES : VFRONT_CORRESPONDENCES, &pose);
+        const struct vf_normal_equations sum = coarse ? vf_ego_sum_subset(search, subset, &pose)
+                                                      : vf_ego_sum_motion(s, search, &pose);
         if (!coarse && sum.score <= f->sum.score) return;
         if (!coarse) {
             f->sum = sum;
@@ -141,7 +142,9 @@ static void refine(const struct vf_ego_view *s, int search, struct vf_pose pose,
 static void refine_best(const struct vf_ego_view *s, int search)
 {
     struct vf_ego_memory *m = s->ego;
+    struct vf_ego_subset subset;
     uint32_t last = VF_NONE;
+    vf_ego_choose_subset(s, search, VF_EGO_LANES, &subset);
     for (int rank = 0; rank < VF_EGO_REFINED; rank++) {
         uint32_t best = 0;
         for (int32_t h = 0; h < vf_ego_hypotheses(s, search); h++) {
@@ -151,14 +154,15 @@ static void refine_best(const struct vf_ego_view *s, int search)
         struct vf_refined *f = &m->refined[search][rank];
         memset(f, 0, sizeof *f);
         last = best;
-        if (best && rank < vf_ego_refined(search)) refine(s, search, m->pose[search][vf_ego_rank_hypothesis(best)], f);
+        if (best && rank < vf_ego_refined(search))
+            refine(s, search, &subset, m->pose[search][vf_ego_rank_hypothesis(best)], f);
     }
 }
 
 void vf_ego_make_hypotheses(const struct vf_ego_view *s, int kind)
 {
-    struct vf_ego_scoring_subset subset;
-    vf_ego_choose_scoring_subset(s, kind, &subset);
+    struct vf_ego_subset subset;
+    vf_ego_choose_subset(s, kind, VF_EGO_SCORING_SUBSET, &subset);
     make_all(s, kind, &subset);
     refine_best(s, kind);
     if (kind == VF_METRIC) refine_best(s, VF_WIDE);

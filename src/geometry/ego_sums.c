@@ -8,105 +8,88 @@
 
 #if VFRONT_EGO
 
+/** Columns of correspondences side by side, of a list or of a subset: for loops that become vector code. */
+struct columns {
+    const float *before[3], *now[3], *weight, *range_m, *range_sigma_m, *inverse_depth_1pm, *inverse_depth_sigma_1pm;
+};
+#define COLUMNS(of, first)                                                                                             \
+    {                                                                                                                  \
+        {(of)->before[0] + (first), (of)->before[1] + (first), (of)->before[2] + (first)},                             \
+            {(of)->now[0] + (first), (of)->now[1] + (first), (of)->now[2] + (first)}, (of)->weight + (first),          \
+            (of)->range_m + (first), (of)->range_sigma_m + (first), (of)->inverse_depth_1pm + (first),                 \
+            (of)->inverse_depth_sigma_1pm + (first)                                                                    \
+    }
+
 /** Copy correspondence `from` of a list to place i. */
-static void put(struct vf_ego_batch *batch, int32_t i, const struct vf_correspondences *list, int32_t from)
+static void put(struct vf_ego_subset *to, int32_t i, const struct vf_correspondences *list, int32_t from)
 {
     for (int k = 0; k < 3; k++) {
-        batch->before[k][i] = list->before[k][from];
-        batch->now[k][i] = list->now[k][from];
+        to->before[k][i] = list->before[k][from];
+        to->now[k][i] = list->now[k][from];
     }
-    batch->weight[i] = list->weight[from];
-    batch->range_m[i] = list->range_m[from];
-    batch->range_sigma_m[i] = list->range_sigma_m[from];
-    batch->inverse_depth_1pm[i] = list->inverse_depth_1pm[from];
-    batch->inverse_depth_sigma_1pm[i] = list->inverse_depth_sigma_1pm[from];
+    to->weight[i] = list->weight[from];
+    to->range_m[i] = list->range_m[from];
+    to->range_sigma_m[i] = list->range_sigma_m[from];
+    to->inverse_depth_1pm[i] = list->inverse_depth_1pm[from];
+    to->inverse_depth_sigma_1pm[i] = list->inverse_depth_sigma_1pm[from];
 }
 
-/** Copy `count` correspondences of a list from place `first` on. */
-static void put_run(struct vf_ego_batch *batch, const struct vf_correspondences *list, int32_t first, int32_t count)
+void vf_ego_choose_subset(const struct vf_ego_view *s, int search, int32_t most, struct vf_ego_subset *subset)
 {
-    const size_t bytes = sizeof(float) * (size_t)count;
-    for (int k = 0; k < 3; k++) {
-        memcpy(batch->before[k], list->before[k] + first, bytes);
-        memcpy(batch->now[k], list->now[k] + first, bytes);
-    }
-    memcpy(batch->weight, list->weight + first, bytes);
-    memcpy(batch->range_m, list->range_m + first, bytes);
-    memcpy(batch->range_sigma_m, list->range_sigma_m + first, bytes);
-    memcpy(batch->inverse_depth_1pm, list->inverse_depth_1pm + first, bytes);
-    memcpy(batch->inverse_depth_sigma_1pm, list->inverse_depth_sigma_1pm + first, bytes);
+    const struct vf_correspondences *list = &s->ego->list[vf_ego_list(search)];
+    const int32_t all = (int32_t)s->ego->count[vf_ego_list(search)];
+    memset(subset, 0, sizeof *subset);
+    subset->count = vf_ego_subset_count(all, most);
+    for (int32_t i = 0; i < subset->count; i++) put(subset, i, list, vf_ego_subset_index(all, most, i));
 }
 
-/** Copy members first .. first + count of the subset of at most `most` of a list of `all`, to the first places. */
-static void put_subset(struct vf_ego_batch *batch, const struct vf_correspondences *list, int32_t all, int32_t most,
-                       int32_t first, int32_t count)
-{
-    if (all <= most) {
-        put_run(batch, list, first, count);
-        return;
-    }
-    for (int32_t i = 0; i < count; i++) put(batch, i, list, vf_ego_subset_index(all, most, first + i));
-}
-
-static inline struct vf_correspondence get(const struct vf_ego_batch *batch, int32_t i)
+static inline struct vf_correspondence get(const struct columns *of, int32_t i)
 {
     struct vf_correspondence c;
     VF_PEEL
     for (int k = 0; k < 3; k++) {
-        c.before[k] = batch->before[k][i];
-        c.now[k] = batch->now[k][i];
+        c.before[k] = of->before[k][i];
+        c.now[k] = of->now[k][i];
     }
-    c.weight = batch->weight[i];
-    c.range_m = batch->range_m[i];
-    c.range_sigma_m = batch->range_sigma_m[i];
-    c.inverse_depth_1pm = batch->inverse_depth_1pm[i];
-    c.inverse_depth_sigma_1pm = batch->inverse_depth_sigma_1pm[i];
+    c.weight = of->weight[i];
+    c.range_m = of->range_m[i];
+    c.range_sigma_m = of->range_sigma_m[i];
+    c.inverse_depth_1pm = of->inverse_depth_1pm[i];
+    c.inverse_depth_sigma_1pm = of->inverse_depth_sigma_1pm[i];
     return c;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
-static inline struct vf_ego_scores score_of(int kind, const struct vf_ego_batch *batch, int32_t count,
-                                            struct vf_pose pose)
+static inline struct vf_ego_scores score_of(int kind, const struct columns *of, int32_t count, struct vf_pose pose)
 {
     struct vf_ego_scores score = {0, 0};
     for (int32_t i = 0; i < count; i++) {
-        const struct vf_correspondence c = get(batch, i);
+        const struct vf_correspondence c = get(of, i);
         const struct vf_correspondence wide = vf_motion_widen(c);
         score.own += vf_motion_inlier_score(vf_motion_error(kind, &pose, &c));
         if (kind == VF_METRIC) score.wide += vf_motion_inlier_score(vf_motion_error(kind, &pose, &wide));
     }
     return score;
 }
-VF_LOOP static struct vf_ego_scores score_relative(const struct vf_ego_batch *batch, int32_t count,
-                                                   const struct vf_pose *p)
+VF_LOOP static struct vf_ego_scores score_relative(const struct columns *of, int32_t count, const struct vf_pose *p)
 {
-    return score_of(VF_RELATIVE, batch, count, *p);
+    return score_of(VF_RELATIVE, of, count, *p);
 }
-VF_LOOP static struct vf_ego_scores score_rotation(const struct vf_ego_batch *batch, int32_t count,
-                                                   const struct vf_pose *p)
+VF_LOOP static struct vf_ego_scores score_rotation(const struct columns *of, int32_t count, const struct vf_pose *p)
 {
-    return score_of(VF_ROTATION_ONLY, batch, count, *p);
+    return score_of(VF_ROTATION_ONLY, of, count, *p);
 }
-VF_LOOP static struct vf_ego_scores score_metric(const struct vf_ego_batch *batch, int32_t count,
-                                                 const struct vf_pose *p)
+VF_LOOP static struct vf_ego_scores score_metric(const struct columns *of, int32_t count, const struct vf_pose *p)
 {
-    return score_of(VF_METRIC, batch, count, *p);
+    return score_of(VF_METRIC, of, count, *p);
 }
 
-void vf_ego_choose_scoring_subset(const struct vf_ego_view *s, int kind, struct vf_ego_scoring_subset *subset)
+struct vf_ego_scores vf_ego_score(int kind, const struct vf_ego_subset *subset, const struct vf_pose *pose)
 {
-    const struct vf_correspondences *list = &s->ego->list[vf_ego_list(kind)];
-    const int32_t count = (int32_t)s->ego->count[vf_ego_list(kind)];
-    subset->count = vf_ego_subset_count(count, VF_EGO_SCORING_SUBSET);
-    put_subset(&subset->batch, list, count, VF_EGO_SCORING_SUBSET, 0, subset->count);
-}
-
-struct vf_ego_scores vf_ego_score(int kind, const struct vf_ego_scoring_subset *subset, const struct vf_pose *pose)
-{
-    if (kind == VF_ROTATION_ONLY) return score_rotation(&subset->batch, subset->count, pose);
-    return kind == VF_METRIC ? score_metric(&subset->batch, subset->count, pose)
-                             : score_relative(&subset->batch, subset->count, pose);
+    const struct columns of = COLUMNS(subset, 0);
+    if (kind == VF_ROTATION_ONLY) return score_rotation(&of, subset->count, pose);
+    return kind == VF_METRIC ? score_metric(&of, subset->count, pose) : score_relative(&of, subset->count, pose);
 }
 
 /* ---- normal equations -------------------------------------------------------------------------------------------- */
@@ -114,7 +97,7 @@ struct vf_ego_scores vf_ego_score(int kind, const struct vf_ego_scoring_subset *
 #define GROUP 32 /* lanes that are added first, a warp of the kernel */
 #define GROUPS (VF_EGO_LANES / GROUP)
 VF_STATIC_ASSERT(VF_EGO_LANES % GROUP == 0 && (GROUPS & (GROUPS - 1)) == 0, "lanes are added by halves");
-VF_STATIC_ASSERT(GROUP <= VF_EGO_SCORING_SUBSET, "a batch holds a correspondence of each lane");
+VF_STATIC_ASSERT(VF_EGO_SCORING_SUBSET <= VF_EGO_LANES, "a subset holds those that score");
 
 /** Partial sums of a group of lanes, structure of arrays. */
 struct lanes {
@@ -123,7 +106,17 @@ struct lanes {
     uint32_t inliers[GROUP], residuals[GROUP];
 };
 
-/** Select a where all bits of the mask are 1, b where all are 0. */
+/** A value where all bits of the mask are 1, 0 where they are 0. */
+static inline float masked(uint32_t mask, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits &= mask;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/** Select a where the mask is 1, b where it is 0. */
 static inline float select_by(uint32_t mask, float a, float b)
 {
     uint32_t bits_a, bits_b;
@@ -134,44 +127,121 @@ static inline float select_by(uint32_t mask, float a, float b)
     return a;
 }
 
+/** vf_motion_add_row() of a row where the mask is 1. Where it is 0, products of zeros are added: a sum is never -0, so
+ *  that leaves it as it is. */
+static inline void add_row(uint32_t mask, float terms[VF_TERMS], const float J[6], float r, float factor)
+{
+    float row[6];
+    VF_PEEL
+    for (int k = 0; k < 6; k++) row[k] = masked(mask, J[k]);
+    vf_motion_add_row(terms, row, masked(mask, r), masked(mask, factor));
+}
+
+/** vf_motion_rotation_terms() where the mask is 1, without the products by elements of the rows that are 0. */
+static inline void add_rotation(uint32_t mask, const struct vf_pose *p, const struct vf_correspondence *c,
+                                float terms[VF_TERMS])
+{
+    float a[3], r[3];
+    vf_transform(p->R, c->before, a);
+    VF_PEEL
+    for (int k = 0; k < 3; k++) {
+        r[k] = masked(mask, c->weight * (a[k] - c->now[k]));
+        a[k] = masked(mask, c->weight * a[k]);
+    }
+    float *xx = terms + 15, *xy = terms + 16, *xz = terms + 17, *yy = terms + 18, *yz = terms + 19, *zz = terms + 20;
+    float *g = terms + VF_TERM_G + 3, *e = terms + VF_TERM_E;
+    *yy += a[2] * a[2];
+    *yz += a[2] * -a[1];
+    *zz += a[1] * a[1];
+    g[1] += a[2] * r[0];
+    g[2] += -a[1] * r[0];
+    *e += r[0] * r[0];
+    *xx += a[2] * a[2];
+    *xz += -a[2] * a[0];
+    *zz += a[0] * a[0];
+    g[0] += -a[2] * r[1];
+    g[2] += a[0] * r[1];
+    *e += r[1] * r[1];
+    *xx += a[1] * a[1];
+    *xy += a[1] * -a[0];
+    *yy += a[0] * a[0];
+    g[0] += a[1] * r[2];
+    g[1] += -a[0] * r[2];
+    *e += r[2] * r[2];
+}
+
+/** vf_motion_relative_terms() where the mask is 1. */
+static inline void add_relative(uint32_t mask, const struct vf_pose *p, const struct vf_correspondence *c,
+                                float terms[VF_TERMS])
+{
+    const struct vf_sampson k = vf_motion_sampson(p, c);
+    float J[6], square;
+    const float w = vf_motion_relative_weight(&k, c, &square);
+    vf_motion_relative_row(p, c, &k, w, square, J);
+    add_row(mask, terms, J, w * k.constraint, 1.0f);
+}
+
+/** vf_motion_metric_terms() where the mask is 1. */
+static inline void add_metric(uint32_t mask, const struct vf_pose *p, const struct vf_correspondence *c,
+                              float terms[VF_TERMS])
+{
+    float sum[VF_TERMS];
+    VF_PEEL
+    for (int k = 0; k < VF_TERMS; k++) sum[k] = terms[k];
+    vf_motion_metric_terms(p, c, sum);
+    VF_PEEL
+    for (int k = 0; k < VF_TERMS; k++) terms[k] = select_by(mask, sum[k], terms[k]);
+}
+
 /** vf_motion_accumulate() of a correspondence into each of the first `count` lanes, without branches. */
-static inline void accumulate(int kind, int wide, const struct vf_ego_batch *batch, int32_t count, struct vf_pose pose,
+static inline void accumulate(int kind, int wide, const struct columns *of, int32_t count, struct vf_pose pose,
                               struct lanes *sum)
 {
+    const int first = kind == VF_ROTATION_ONLY ? 15 : 0; /* term */
     for (int32_t l = 0; l < GROUP; l++) {
-        const struct vf_correspondence own = get(batch, l), c = wide ? vf_motion_widen(own) : own;
+        const struct vf_correspondence own = get(of, l), c = wide ? vf_motion_widen(own) : own;
         const int32_t score = vf_motion_inlier_score(vf_motion_error(kind, &pose, &c)) & -(l < count);
         const uint32_t inlier = -(uint32_t)(score > 0);
         float terms[VF_TERMS];
         VF_PEEL
-        for (int k = 0; k < VF_TERMS; k++) terms[k] = sum->terms[k][l];
-        vf_motion_terms(kind, &pose, &c, terms);
+        for (int k = first; k < VF_TERMS; k++) terms[k] = sum->terms[k][l];
+        if (kind == VF_ROTATION_ONLY) add_rotation(inlier, &pose, &c, terms);
+        if (kind == VF_RELATIVE) add_relative(inlier, &pose, &c, terms);
+        if (kind == VF_METRIC) add_metric(inlier, &pose, &c, terms);
         VF_PEEL
-        for (int k = 0; k < VF_TERMS; k++) sum->terms[k][l] = select_by(inlier, terms[k], sum->terms[k][l]);
+        for (int k = first; k < VF_TERMS; k++) sum->terms[k][l] = terms[k];
         sum->score[l] += score;
         sum->inliers[l] += inlier & 1;
         sum->residuals[l] += inlier & vf_motion_residuals(kind, &c);
     }
 }
-VF_LOOP static void accumulate_relative(const struct vf_ego_batch *restrict batch, int32_t count,
-                                        const struct vf_pose *p, struct lanes *restrict sum)
+VF_LOOP static void accumulate_relative(const struct columns *of, int32_t count, const struct vf_pose *p,
+                                        struct lanes *restrict sum)
 {
-    accumulate(VF_RELATIVE, 0, batch, count, *p, sum);
+    accumulate(VF_RELATIVE, 0, of, count, *p, sum);
 }
-VF_LOOP static void accumulate_rotation(const struct vf_ego_batch *restrict batch, int32_t count,
-                                        const struct vf_pose *p, struct lanes *restrict sum)
+VF_LOOP static void accumulate_rotation(const struct columns *of, int32_t count, const struct vf_pose *p,
+                                        struct lanes *restrict sum)
 {
-    accumulate(VF_ROTATION_ONLY, 0, batch, count, *p, sum);
+    accumulate(VF_ROTATION_ONLY, 0, of, count, *p, sum);
 }
-VF_LOOP static void accumulate_metric(const struct vf_ego_batch *restrict batch, int32_t count, const struct vf_pose *p,
+VF_LOOP static void accumulate_metric(const struct columns *of, int32_t count, const struct vf_pose *p,
                                       struct lanes *restrict sum)
 {
-    accumulate(VF_METRIC, 0, batch, count, *p, sum);
+    accumulate(VF_METRIC, 0, of, count, *p, sum);
 }
-VF_LOOP static void accumulate_wide(const struct vf_ego_batch *restrict batch, int32_t count, const struct vf_pose *p,
+VF_LOOP static void accumulate_wide(const struct columns *of, int32_t count, const struct vf_pose *p,
                                     struct lanes *restrict sum)
 {
-    accumulate(VF_METRIC, 1, batch, count, *p, sum);
+    accumulate(VF_METRIC, 1, of, count, *p, sum);
+}
+static void accumulate_search(int search, const struct columns *of, int32_t count, const struct vf_pose *pose,
+                              struct lanes *sum)
+{
+    if (search == VF_RELATIVE) accumulate_relative(of, count, pose, sum);
+    if (search == VF_ROTATION_ONLY) accumulate_rotation(of, count, pose, sum);
+    if (search == VF_METRIC) accumulate_metric(of, count, pose, sum);
+    if (search == VF_WIDE) accumulate_wide(of, count, pose, sum);
 }
 
 /** Add the lanes behind the first `step` to these. */
@@ -214,33 +284,50 @@ static struct vf_normal_equations add_groups(struct vf_normal_equations group[GR
     return group[0];
 }
 
-/** Sum of the group of lanes that begins at lane `first`. batch: scratch, cleared before the first group. */
-static void sum_group(int search, const struct vf_correspondences *list, int32_t count, int32_t most, int32_t first,
-                      const struct vf_pose *pose, struct vf_ego_batch *batch, struct vf_normal_equations *out)
+/** The last correspondences of a list that is full, behind which there are no others that loops might read. */
+static void accumulate_end(int search, const struct vf_correspondences *list, int32_t count, int32_t first,
+                           const struct vf_pose *pose, struct lanes *sum)
 {
-    const int32_t used = vf_ego_subset_count(count, most);
+    struct vf_ego_subset end;
+    const struct columns of = COLUMNS(&end, 0);
+    memset(&end, 0, sizeof end);
+    for (int32_t i = first; i < count; i++) put(&end, i - first, list, i);
+    accumulate_search(search, &of, count - first, pose, sum);
+}
+
+/** Sum of the group of lanes that begins at lane `first`. */
+static void sum_group(int search, const struct vf_correspondences *list, int32_t count, int32_t first,
+                      const struct vf_pose *pose, struct vf_normal_equations *out)
+{
     struct lanes sum;
     memset(&sum, 0, sizeof sum);
-    for (; first < used; first += VF_EGO_LANES) {
-        const int32_t here = vf_min(used - first, GROUP);
-        put_subset(batch, list, count, most, first, here);
-        if (search == VF_RELATIVE) accumulate_relative(batch, here, pose, &sum);
-        if (search == VF_ROTATION_ONLY) accumulate_rotation(batch, here, pose, &sum);
-        if (search == VF_METRIC) accumulate_metric(batch, here, pose, &sum);
-        if (search == VF_WIDE) accumulate_wide(batch, here, pose, &sum);
+    for (; first < vf_min(count, VFRONT_CORRESPONDENCES - GROUP + 1); first += VF_EGO_LANES) {
+        const struct columns of = COLUMNS(list, first);
+        accumulate_search(search, &of, vf_min(count - first, GROUP), pose, &sum);
     }
+    if (first < count) accumulate_end(search, list, count, first, pose, &sum);
     add_lanes(&sum, out);
 }
 
-struct vf_normal_equations vf_ego_sum_motion(const struct vf_ego_view *s, int search, int32_t most,
-                                             const struct vf_pose *pose)
+struct vf_normal_equations vf_ego_sum_motion(const struct vf_ego_view *s, int search, const struct vf_pose *pose)
 {
     const struct vf_correspondences *list = &s->ego->list[vf_ego_list(search)];
     const int32_t count = (int32_t)s->ego->count[vf_ego_list(search)];
     struct vf_normal_equations group[GROUPS];
-    struct vf_ego_batch batch;
-    memset(&batch, 0, sizeof batch);
-    for (int g = 0; g < GROUPS; g++) sum_group(search, list, count, most, GROUP * g, pose, &batch, &group[g]);
+    for (int g = 0; g < GROUPS; g++) sum_group(search, list, count, GROUP * g, pose, &group[g]);
+    return add_groups(group);
+}
+
+struct vf_normal_equations vf_ego_sum_subset(int search, const struct vf_ego_subset *subset, const struct vf_pose *pose)
+{
+    struct vf_normal_equations group[GROUPS];
+    for (int g = 0; g < GROUPS; g++) {
+        const struct columns of = COLUMNS(subset, GROUP * g);
+        struct lanes sum;
+        memset(&sum, 0, sizeof sum);
+        if (GROUP * g < subset->count) accumulate_search(search, &of, subset->count - GROUP * g, pose, &sum);
+        add_lanes(&sum, &group[g]);
+    }
     return add_groups(group);
 }
 

@@ -171,9 +171,8 @@ static double compare(int search, const struct rigid *truth, const double deviat
     const int kind = search == VF_WIDE ? VF_METRIC : search;
     const uint32_t count = memory.ego.count[vf_ego_list(kind)];
     struct vf_pose p = pose_of(truth);
-    struct vf_normal_equations sum = vf_ego_sum_motion(&view, search, (int32_t)count, &p);
-    for (int k = 0; k < 6 && vf_motion_step(kind, &p, sum.terms); k++)
-        sum = vf_ego_sum_motion(&view, search, (int32_t)count, &p);
+    struct vf_normal_equations sum = vf_ego_sum_motion(&view, search, &p);
+    for (int k = 0; k < 6 && vf_motion_step(kind, &p, sum.terms); k++) sum = vf_ego_sum_motion(&view, search, &p);
     const struct rigid m = rigid_of(&p);
     struct vf_assessment a;
     double is[36], should[36], worst = 0.0;
