@@ -22,6 +22,7 @@ struct window {
     uint16_t nms[WINDOW][VFRONT_WIDTH + CHUNK + 2 * VF_NMS_RADIUS_MAX];
     uint8_t flag[VFRONT_WIDTH + CHUNK]; /* 1: the pixel may be a corner; of another row, it is a local maximum */
     uint16_t column[VFRONT_WIDTH];      /* columns of the local maxima */
+    uint16_t cull[VFRONT_WIDTH], cell[VFRONT_WIDTH]; /* column of the culling cell, of the cell, of each pixel */
 };
 
 /** Search of one level of one camera. */
@@ -449,11 +450,12 @@ static uint32_t harris_score(const struct vf_detect_tuning *t, uint32_t corner_s
     return vf_detect_final_score(t, corner_score, seven, five);
 }
 
-/** Raise the best key of a cell. Returns the lower of the best so far and the new key. */
+/** Raise the best key of a cell. Returns the lower of the best so far and the new key. Both are written whatever they
+ *  are: a branch would be mispredicted. */
 static uint64_t raise_key(uint64_t *best, uint64_t key)
 {
-    const uint64_t lower = key < *best ? key : *best;
-    if (key > *best) *best = key;
+    const uint64_t so_far = *best, higher = key > so_far ? key : so_far, lower = key > so_far ? so_far : key;
+    *best = higher;
     return lower;
 }
 
@@ -468,9 +470,9 @@ static void collect_row(const struct search *q, int32_t y)
     const uint16_t *nms = window_row(q, y), *column = q->window->column;
     const int32_t left = suppress_row(q, y);
     for (int32_t k = 0; k < left; k++) {
-        const int32_t x = column[k], x0 = vf_pixel0(x, q->step_q16), strong = nms[x] >= VF_NMS_STRONG;
-        const ptrdiff_t cull = row + x0 / t->cull_width_px;
-        uint64_t *best = q->best + cull, *second = q->second + cull, *cell = corner + x0 / t->cell_width_px;
+        const int32_t x = column[k], strong = nms[x] >= VF_NMS_STRONG;
+        const ptrdiff_t cull = row + q->window->cull[x];
+        uint64_t *best = q->best + cull, *second = q->second + cull, *cell = corner + q->window->cell[x];
         const uint64_t most = vf_detect_key(strong, 0xffffffffu, 0, 0, 0);
         if (*second > most && *cell > most) continue; /* weak; the cells have two strong corners, and one */
         uint32_t score = nms[x] % VF_NMS_STRONG;
@@ -478,6 +480,17 @@ static void collect_row(const struct search *q, int32_t y)
         const uint64_t key = vf_detect_key(strong, score, q->level, x, y);
         raise_key(second, raise_key(best, key));
         raise_key(cell, key);
+    }
+}
+
+/** Find the cells of the columns of a level. */
+static void find_cells(const struct search *q)
+{
+    const struct vf_detect_tuning *t = &q->step->tuning;
+    for (int32_t x = q->limits.x_first; x <= q->limits.x_last; x++) {
+        const int32_t x0 = vf_pixel0(x, q->step_q16);
+        q->window->cull[x] = (uint16_t)(x0 / t->cull_width_px);
+        q->window->cell[x] = (uint16_t)(x0 / t->cell_width_px);
     }
 }
 
@@ -501,6 +514,7 @@ static void search_level(const struct vf_detect_view *s, struct window *window, 
         .limits = vf_detect_limits_of(&s->geometry, &s->tuning, camera, level),
     };
     if (q.limits.x_first > q.limits.x_last || q.limits.y_first > q.limits.y_last) return;
+    find_cells(&q);
     for (int32_t y = q.limits.y_first - r; y <= q.limits.y_last + r; y++) {
         score_row(&q, y);
         if (y - r >= q.limits.y_first) collect_row(&q, y - r);
