@@ -14,22 +14,49 @@ static const struct vf_refined *best_of(const struct vf_ego_view *s, int search)
     return &f[best];
 }
 
+/** Outliers of a motion side by side, for a loop that becomes vector code. */
+struct outliers {
+    float before[3][VF_EGO_ALTERNATIVE_SUBSET], now[3][VF_EGO_ALTERNATIVE_SUBSET], weight[VF_EGO_ALTERNATIVE_SUBSET];
+};
+static void add_outlier(struct outliers *to, uint32_t i, const struct vf_correspondence *c)
+{
+    for (int k = 0; k < 3; k++) {
+        to->before[k][i] = c->before[k];
+        to->now[k][i] = c->now[k];
+    }
+    to->weight[i] = c->weight;
+}
+
+/** Number of outliers that are inliers of another motion. */
+VF_LOOP static uint32_t count_inliers(const struct outliers *of, uint32_t count, const struct vf_pose *pose)
+{
+    const struct vf_pose p = *pose;
+    uint32_t inliers = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct vf_correspondence c = {.before = {of->before[0][i], of->before[1][i], of->before[2][i]},
+                                            .now = {of->now[0][i], of->now[1][i], of->now[2][i]},
+                                            .weight = of->weight[i]};
+        inliers += vf_motion_error(VF_RELATIVE, &p, &c) < 1.0f;
+    }
+    return inliers;
+}
+
 /** Search an alternative motion: count, for every relative hypothesis, its inliers among the outliers of the best
  *  relative motion. */
 static void search_alternative(const struct vf_ego_view *s, struct vf_assessment *a)
 {
     struct vf_ego_memory *m = s->ego;
     const int32_t count = (int32_t)m->count[0], used = vf_ego_subset_count(count, VF_EGO_ALTERNATIVE_SUBSET);
-    struct vf_correspondence outlier[VF_EGO_ALTERNATIVE_SUBSET];
+    struct outliers outliers;
     for (int32_t k = 0; k < used && vf_ego_hypotheses(s, VF_RELATIVE); k++) {
         const struct vf_correspondence c = vf_ego_load(&m->list[0],
                                                        vf_ego_subset_index(count, VF_EGO_ALTERNATIVE_SUBSET, k));
-        if (vf_ego_is_outlier(vf_motion_error(VF_RELATIVE, &a->pose[VF_RELATIVE], &c))) outlier[a->outliers++] = c;
+        if (vf_ego_is_outlier(vf_motion_error(VF_RELATIVE, &a->pose[VF_RELATIVE], &c)))
+            add_outlier(&outliers, a->outliers++, &c);
     }
     for (int32_t h = 0; h < vf_ego_hypotheses(s, VF_RELATIVE); h++) {
-        m->alternative[h] = 0;
-        for (uint32_t k = 0; k < a->outliers && m->score[VF_RELATIVE][h]; k++)
-            m->alternative[h] += vf_motion_error(VF_RELATIVE, &m->pose[VF_RELATIVE][h], &outlier[k]) < 1.0f;
+        const int made = m->score[VF_RELATIVE][h] != 0;
+        m->alternative[h] = made ? count_inliers(&outliers, a->outliers, &m->pose[VF_RELATIVE][h]) : 0;
         if (m->alternative[h] > a->alternative_inliers) a->alternative_inliers = m->alternative[h];
     }
 }

@@ -77,6 +77,7 @@ struct tile {
     float x[TILE], y[TILE], z[TILE]; /* predicted bearings */
     float step[TILE], reach[TILE];   /* size of their pixels, reach of their windows */
     int32_t level[TILE];
+    int32_t x_q16[TILE], y_q16[TILE];                       /* positions in their frame */
     uint32_t back[TILE];                                    /* their best candidates so far */
     uint32_t index[TILE], count;                            /* their indices, how many */
     float least[3], most[3], greatest_step, greatest_reach; /* bounding box of the bearings, greatest window */
@@ -109,6 +110,8 @@ static void fill_tile(const struct vf_match_view *s, const struct keypoints *bef
         t->x[k] = at[0];
         t->y[k] = at[1];
         t->z[k] = at[2];
+        t->x_q16[k] = p->x_q16;
+        t->y_q16[k] = p->y_q16;
         t->step[k] = p->step;
         t->reach[k] = reach;
         t->level[k] = p->level;
@@ -239,6 +242,23 @@ static int mutual(const struct vf_match_view *s, uint32_t i)
     return found != VF_NONE && vf_match_mutual(found, s->match->back[s->parity][found & 0xffff], i);
 }
 
+/** Least distance of the candidates of a tile that are apart from `best`, vf_points_apart(), or `next` where that is
+ *  less. */
+static VF_LOOP uint32_t least_apart(const struct tile *t, const uint32_t *distance, const uint32_t *excluded,
+                                    const struct vf_point *best, uint32_t next)
+{
+    const int32_t x_q16 = best->x_q16, y_q16 = best->y_q16;
+    const float step = best->step;
+    for (uint32_t k = 0; k < TILE; k++) {
+        const float near_q16 = 4.0f * 65536.0f * (step > t->step[k] ? step : t->step[k]),
+                    x = (float)vf_abs(x_q16 - t->x_q16[k]), y = (float)vf_abs(y_q16 - t->y_q16[k]);
+        const uint32_t apart = (uint32_t)((x > near_q16) | (y > near_q16)),
+                       at = distance[k] | excluded[k] | (apart - 1);
+        next = at < next ? at : next;
+    }
+    return next;
+}
+
 /** Compares the key points that passed the cross-check with a tile: second best candidate elsewhere. */
 static void search_second(const struct vf_match_view *s, const struct vf_match_bounds *b, const struct keypoints *now,
                           const struct keypoints *before, struct tile *t)
@@ -250,12 +270,8 @@ static void search_second(const struct vf_match_view *s, const struct vf_match_b
         if (!mutual(s, i) || !tile_in_window(b, t, &now->point[i]) || !find_candidates(b, t, &now->point[i], excluded))
             continue;
         const struct vf_point *best = &before->point[m->found[s->parity][i] & 0xffff];
-        uint32_t next = m->second[s->parity][i];
         hamming_tile(t, &now->descriptor[i], distance);
-        for (uint32_t k = 0; k < t->count; k++)
-            if ((distance[k] | excluded[k]) < next && vf_points_apart(best, &before->point[t->index[k]]))
-                next = distance[k];
-        m->second[s->parity][i] = next;
+        m->second[s->parity][i] = least_apart(t, distance, excluded, best, m->second[s->parity][i]);
     }
 }
 
