@@ -141,23 +141,66 @@ static struct span span_of(const struct vf_match_bounds *b, const struct tile *t
     return span;
 }
 
+/** Key points of this frame as a structure of arrays, and the list of those that a tile is compared with. */
+struct field {
+    float x[VFRONT_KEYPOINTS], y[VFRONT_KEYPOINTS], z[VFRONT_KEYPOINTS]; /* bearings */
+    float step[VFRONT_KEYPOINTS];
+    int32_t level[VFRONT_KEYPOINTS];
+    uint8_t wanted[VFRONT_KEYPOINTS], near[VFRONT_KEYPOINTS]; /* 1: to be compared at all; with this tile */
+    uint16_t list[VFRONT_KEYPOINTS];
+};
+static void fill_field(struct field *f, const struct keypoints *now)
+{
+    for (uint32_t i = 0; i < now->count; i++) {
+        const struct vf_point *p = &now->point[i];
+        f->x[i] = p->bearing[0];
+        f->y[i] = p->bearing[1];
+        f->z[i] = p->bearing[2];
+        f->step[i] = p->step;
+        f->level[i] = p->level;
+        f->wanted[i] = 1;
+    }
+}
+
 /** Distance of a number from an interval; 0 within it. */
-static float interval_distance(float least, float most, float v)
+static inline float interval_distance(float least, float most, float v)
 {
     const float under = least - v, over = v - most, more = under > over ? under : over;
     return more > 0.0f ? more : 0.0f;
 }
 
-/** Bounding-box test (bearings, levels): 0 if no key point of a tile is a candidate of p. It does the arithmetic of the
- *  test of one pair on values that are no larger, so it misses none. */
-static int tile_in_window(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p)
+/** Bounding-box test (bearings, levels) of key points: near[i] is 0 if none of a tile is a candidate of key point i. It
+ *  does the arithmetic of the test of one pair on values that are no larger, so it misses none. */
+VF_LOOP static void find_near(const struct vf_match_bounds *b, const struct tile *tile, struct field *restrict f,
+                              struct span span)
 {
-    const float *at = p->bearing, step = p->step > t->greatest_step ? p->step : t->greatest_step;
-    if (p->level - t->highest > b->levels || t->lowest - p->level > b->levels) return 0;
-    return !b->guided || vf_match_in_window(vf_match_radius2(b, step, t->greatest_reach),
-                                            interval_distance(t->least[0], t->most[0], at[0]),
-                                            interval_distance(t->least[1], t->most[1], at[1]),
-                                            interval_distance(t->least[2], t->most[2], at[2]));
+    const float least[3] = {tile->least[0], tile->least[1], tile->least[2]},
+                most[3] = {tile->most[0], tile->most[1], tile->most[2]}, reach = tile->greatest_reach,
+                greatest = tile->greatest_step;
+    const int32_t lowest = tile->lowest - b->levels, highest = tile->highest + b->levels;
+    const struct vf_match_bounds bounds = *b;
+    for (uint32_t i = span.first; i < span.end; i++)
+        f->near[i] = f->wanted[i] & (uint8_t)((f->level[i] >= lowest) & (f->level[i] <= highest));
+    for (uint32_t i = span.first; i < span.end && bounds.guided; i++) {
+        const float step = f->step[i] > greatest ? f->step[i] : greatest;
+        f->near[i] &= (uint8_t)vf_match_in_window(
+            vf_match_radius2(&bounds, step, reach), interval_distance(least[0], most[0], f->x[i]),
+            interval_distance(least[1], most[1], f->y[i]), interval_distance(least[2], most[2], f->z[i]));
+    }
+}
+
+/** List the key points of this frame that are compared with a tile. Returns their number. */
+static uint32_t list_near(const struct vf_match_bounds *b, const struct tile *t, const struct keypoints *now,
+                          struct field *f)
+{
+    const struct span span = span_of(b, t, now);
+    uint32_t count = 0;
+    find_near(b, t, f, span);
+    for (uint32_t i = span.first; i < span.end; i++) {
+        f->list[count] = (uint16_t)i;
+        count += f->near[i];
+    }
+    return count;
 }
 
 /** Candidate test of p against a tile, descriptors not counted: excluded[k] is 0 for a candidate, all ones for others.
@@ -222,13 +265,14 @@ static VF_HOT uint32_t update_best(struct tile *t, const uint32_t *distance, con
 
 /** Compares all of this frame's key points with a tile: best candidates both ways. */
 static void search(const struct vf_match_view *s, const struct vf_match_bounds *b, const struct keypoints *now,
-                   struct tile *t)
+                   struct field *f, struct tile *t)
 {
     struct vf_match_memory *m = s->match;
-    const struct span span = span_of(b, t, now);
+    const uint32_t count = list_near(b, t, now, f);
     uint32_t excluded[TILE], distance[TILE];
-    for (uint32_t i = span.first; i < span.end; i++) {
-        if (!tile_in_window(b, t, &now->point[i]) || !find_candidates(b, t, &now->point[i], excluded)) continue;
+    for (uint32_t n = 0; n < count; n++) {
+        const uint32_t i = f->list[n];
+        if (!find_candidates(b, t, &now->point[i], excluded)) continue;
         hamming_tile(t, &now->descriptor[i], distance);
         m->found[s->parity][i] = update_best(t, distance, excluded, b->distance, i, m->found[s->parity][i]);
     }
@@ -261,14 +305,14 @@ static VF_LOOP uint32_t least_apart(const struct tile *t, const uint32_t *distan
 
 /** Compares the key points that passed the cross-check with a tile: second best candidate elsewhere. */
 static void search_second(const struct vf_match_view *s, const struct vf_match_bounds *b, const struct keypoints *now,
-                          const struct keypoints *before, struct tile *t)
+                          const struct keypoints *before, struct field *f, struct tile *t)
 {
     struct vf_match_memory *m = s->match;
-    const struct span span = span_of(b, t, now);
+    const uint32_t count = list_near(b, t, now, f);
     uint32_t excluded[TILE], distance[TILE];
-    for (uint32_t i = span.first; i < span.end; i++) {
-        if (!mutual(s, i) || !tile_in_window(b, t, &now->point[i]) || !find_candidates(b, t, &now->point[i], excluded))
-            continue;
+    for (uint32_t n = 0; n < count; n++) {
+        const uint32_t i = f->list[n];
+        if (!find_candidates(b, t, &now->point[i], excluded)) continue;
         const struct vf_point *best = &before->point[m->found[s->parity][i] & 0xffff];
         hamming_tile(t, &now->descriptor[i], distance);
         m->second[s->parity][i] = least_apart(t, distance, excluded, best, m->second[s->parity][i]);
@@ -336,16 +380,19 @@ void vf_match_host(const struct vf_match_view *s)
     const struct vf_match_bounds bounds = vf_match_bounds(s);
     uint16_t order[VFRONT_KEYPOINTS];
     struct tile tile;
+    struct field field;
     if (s->ingest->params.frame == 0) before.count = 0; /* first frame: the memory holds another run's key points */
     for (uint32_t j = 0; j < before.count; j++) vf_match_expect(s, &bounds, j);
     order_keypoints(&s->match->expected, &before, order);
+    fill_field(&field, &now);
     for (uint32_t first = 0; first < before.count; first += TILE) {
         fill_tile(s, &before, order + first, before.count - first, &tile);
-        search(s, &bounds, &now, &tile);
+        search(s, &bounds, &now, &field, &tile);
     }
+    for (uint32_t i = 0; i < now.count; i++) field.wanted[i] = (uint8_t)mutual(s, i);
     for (uint32_t first = 0; first < before.count; first += TILE) {
         fill_tile(s, &before, order + first, before.count - first, &tile);
-        search_second(s, &bounds, &now, &before, &tile);
+        search_second(s, &bounds, &now, &before, &field, &tile);
     }
     list_matches(s, &now, &before);
     settle_matches(s);
