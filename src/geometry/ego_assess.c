@@ -105,47 +105,6 @@ static uint32_t count_plane_inliers(const struct vf_ego_view *s, const struct vf
     return vf_ego_sum_plane(s, pose, n, VFRONT_CORRESPONDENCES, 0).inliers;
 }
 
-/** Add the effects of the calibration on the gradient of an inlier. */
-static void add_effects(int kind, const struct vf_pose *pose, const struct vf_correspondence *c,
-                        const float step[VF_EGO_VALUES], const float scale[6], struct vf_ego_spread *spread)
-{
-    for (int value = 0; value < VF_EGO_VALUES; value++) {
-        const struct vf_ego_effect effect = vf_ego_effect_of(kind, pose, c, value, step[value], scale);
-        for (int k = 0; k < 6; k++) spread->effect[value][k] += effect.gradient[k];
-        if (value != VF_EGO_DISPARITY) continue;
-        spread->square += effect.square;
-        spread->product += effect.product;
-    }
-}
-
-/** Sum the gradients of the inliers by cluster, and what else the covariance needs. */
-static void fill_clusters(const struct vf_ego_view *s, int search, const struct vf_pose *pose, const float scale[6],
-                          struct vf_cluster cluster[VF_EGO_CLUSTERS], struct vf_ego_spread *spread)
-{
-    const struct vf_ego_memory *m = s->ego;
-    const int kind = vf_ego_kind(search);
-    float step[VF_EGO_VALUES];
-    memset(spread, 0, sizeof *spread);
-    memset(cluster, 0, sizeof *cluster * VF_EGO_CLUSTERS);
-    vf_ego_calibration_steps(s, step);
-    for (uint32_t i = 0; i < m->count[vf_ego_list(kind)]; i++) {
-        const struct vf_correspondence c = vf_ego_load_for(search, &m->list[vf_ego_list(kind)], (int32_t)i);
-        const float error = vf_motion_error(kind, pose, &c);
-        int32_t gradient[6];
-        spread->edge += vf_ego_near_bound(error);
-        if (!vf_motion_inlier_score(error)) continue;
-        vf_ego_scaled_gradient(kind, pose, &c, scale, gradient);
-        add_effects(kind, pose, &c, step, scale, spread);
-        struct vf_cluster *to = &cluster[vf_ego_cluster(s, &c)];
-        for (int k = 0; k < 6; k++) to->sum[k] += gradient[k];
-        spread->clusters += to->inliers++ == 0;
-    }
-    for (int i = 0; i < 6; i++)
-        for (int j = i; j < 6; j++)
-            for (int n = 0; n < VF_EGO_CLUSTERS; n++)
-                spread->products[vf_motion_index(i, j)] += (int64_t)cluster[n].sum[i] * cluster[n].sum[j];
-}
-
 /** Covariance of the best motion of a search. Returns 0, and leaves 0, where the normal equations have no solution. */
 static int find_covariance(const struct vf_ego_view *s, int search, const struct vf_pose *pose,
                            const struct vf_normal_equations *sum, struct vf_assessment *a)
@@ -153,10 +112,9 @@ static int find_covariance(const struct vf_ego_view *s, int search, const struct
     const int kind = vf_ego_kind(search);
     float *covariance = a->covariance[kind];
     struct vf_ego_spread *spread = &s->ego->spread[kind];
-    struct vf_cluster cluster[VF_EGO_CLUSTERS];
     float scale[6], B[21], L[6][6], half[6][6], middle[6][6], row[6];
     for (int k = 0; k < 6; k++) scale[k] = vf_ego_gradient_scale(sum->terms, k);
-    fill_clusters(s, search, pose, scale, cluster, spread);
+    vf_ego_fill_spread(s, search, pose, scale, spread);
     for (int i = 0; i < 6; i++)
         for (int j = i; j < 6; j++)
             B[vf_motion_index(i, j)] = vf_ego_gradient_covariance(kind, sum, scale, spread, i, j);

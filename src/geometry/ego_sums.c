@@ -8,18 +8,6 @@
 
 #if VFRONT_EGO
 
-/** Columns of correspondences side by side, of a list or of a subset: for loops that become vector code. */
-struct columns {
-    const float *before[3], *now[3], *weight, *range_m, *range_sigma_m, *inverse_depth_1pm, *inverse_depth_sigma_1pm;
-};
-#define COLUMNS(of, first)                                                                                             \
-    {                                                                                                                  \
-        {(of)->before[0] + (first), (of)->before[1] + (first), (of)->before[2] + (first)},                             \
-            {(of)->now[0] + (first), (of)->now[1] + (first), (of)->now[2] + (first)}, (of)->weight + (first),          \
-            (of)->range_m + (first), (of)->range_sigma_m + (first), (of)->inverse_depth_1pm + (first),                 \
-            (of)->inverse_depth_sigma_1pm + (first)                                                                    \
-    }
-
 /** Copy correspondence `from` of a list to place i. */
 static void put(struct vf_ego_subset *to, int32_t i, const struct vf_correspondences *list, int32_t from)
 {
@@ -43,58 +31,56 @@ void vf_ego_choose_subset(const struct vf_ego_view *s, int search, int32_t most,
     for (int32_t i = 0; i < subset->count; i++) put(subset, i, list, vf_ego_subset_index(all, most, i));
 }
 
-static inline struct vf_correspondence get(const struct columns *of, int32_t i)
+struct vf_ego_columns vf_ego_columns_of(const struct vf_correspondences *list, int32_t first, int32_t count,
+                                        struct vf_ego_subset *end)
 {
-    struct vf_correspondence c;
-    VF_PEEL
-    for (int k = 0; k < 3; k++) {
-        c.before[k] = of->before[k][i];
-        c.now[k] = of->now[k][i];
-    }
-    c.weight = of->weight[i];
-    c.range_m = of->range_m[i];
-    c.range_sigma_m = of->range_sigma_m[i];
-    c.inverse_depth_1pm = of->inverse_depth_1pm[i];
-    c.inverse_depth_sigma_1pm = of->inverse_depth_sigma_1pm[i];
-    return c;
+    const struct vf_ego_columns in_list = VF_EGO_COLUMNS(list, first), at_end = VF_EGO_COLUMNS(end, 0);
+    if (first + VF_EGO_GROUP <= VFRONT_CORRESPONDENCES) return in_list;
+    memset(end, 0, sizeof *end);
+    for (int32_t i = first; i < count; i++) put(end, i - first, list, i);
+    return at_end;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
-static inline struct vf_ego_scores score_of(int kind, const struct columns *of, int32_t count, struct vf_pose pose)
+static inline struct vf_ego_scores score_of(int kind, const struct vf_ego_columns *of, int32_t count,
+                                            struct vf_pose pose)
 {
     struct vf_ego_scores score = {0, 0};
     for (int32_t i = 0; i < count; i++) {
-        const struct vf_correspondence c = get(of, i);
+        const struct vf_correspondence c = vf_ego_get(of, i);
         const struct vf_correspondence wide = vf_motion_widen(c);
         score.own += vf_motion_inlier_score(vf_motion_error(kind, &pose, &c));
         if (kind == VF_METRIC) score.wide += vf_motion_inlier_score(vf_motion_error(kind, &pose, &wide));
     }
     return score;
 }
-VF_LOOP static struct vf_ego_scores score_relative(const struct columns *of, int32_t count, const struct vf_pose *p)
+VF_LOOP static struct vf_ego_scores score_relative(const struct vf_ego_columns *of, int32_t count,
+                                                   const struct vf_pose *p)
 {
     return score_of(VF_RELATIVE, of, count, *p);
 }
-VF_LOOP static struct vf_ego_scores score_rotation(const struct columns *of, int32_t count, const struct vf_pose *p)
+VF_LOOP static struct vf_ego_scores score_rotation(const struct vf_ego_columns *of, int32_t count,
+                                                   const struct vf_pose *p)
 {
     return score_of(VF_ROTATION_ONLY, of, count, *p);
 }
-VF_LOOP static struct vf_ego_scores score_metric(const struct columns *of, int32_t count, const struct vf_pose *p)
+VF_LOOP static struct vf_ego_scores score_metric(const struct vf_ego_columns *of, int32_t count,
+                                                 const struct vf_pose *p)
 {
     return score_of(VF_METRIC, of, count, *p);
 }
 
 struct vf_ego_scores vf_ego_score(int kind, const struct vf_ego_subset *subset, const struct vf_pose *pose)
 {
-    const struct columns of = COLUMNS(subset, 0);
+    const struct vf_ego_columns of = VF_EGO_COLUMNS(subset, 0);
     if (kind == VF_ROTATION_ONLY) return score_rotation(&of, subset->count, pose);
     return kind == VF_METRIC ? score_metric(&of, subset->count, pose) : score_relative(&of, subset->count, pose);
 }
 
 /* ---- normal equations -------------------------------------------------------------------------------------------- */
 
-#define GROUP 32 /* lanes that are added first, a warp of the kernel */
+#define GROUP VF_EGO_GROUP
 #define GROUPS (VF_EGO_LANES / GROUP)
 VF_STATIC_ASSERT(VF_EGO_LANES % GROUP == 0 && (GROUPS & (GROUPS - 1)) == 0, "lanes are added by halves");
 VF_STATIC_ASSERT(VF_EGO_SCORING_SUBSET <= VF_EGO_LANES, "a subset holds those that score");
@@ -105,16 +91,6 @@ struct lanes {
     int32_t score[GROUP];
     uint32_t inliers[GROUP], residuals[GROUP];
 };
-
-/** A value where all bits of the mask are 1, 0 where they are 0. */
-static inline float masked(uint32_t mask, float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits &= mask;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 /** Select a where the mask is 1, b where it is 0. */
 static inline float select_by(uint32_t mask, float a, float b)
@@ -133,8 +109,8 @@ static inline void add_row(uint32_t mask, float terms[VF_TERMS], const float J[6
 {
     float row[6];
     VF_PEEL
-    for (int k = 0; k < 6; k++) row[k] = masked(mask, J[k]);
-    vf_motion_add_row(terms, row, masked(mask, r), masked(mask, factor));
+    for (int k = 0; k < 6; k++) row[k] = vf_ego_masked(mask, J[k]);
+    vf_motion_add_row(terms, row, vf_ego_masked(mask, r), vf_ego_masked(mask, factor));
 }
 
 /** vf_motion_rotation_terms() where the mask is 1, without the products by elements of the rows that are 0. */
@@ -145,8 +121,8 @@ static inline void add_rotation(uint32_t mask, const struct vf_pose *p, const st
     vf_transform(p->R, c->before, a);
     VF_PEEL
     for (int k = 0; k < 3; k++) {
-        r[k] = masked(mask, c->weight * (a[k] - c->now[k]));
-        a[k] = masked(mask, c->weight * a[k]);
+        r[k] = vf_ego_masked(mask, c->weight * (a[k] - c->now[k]));
+        a[k] = vf_ego_masked(mask, c->weight * a[k]);
     }
     float *xx = terms + 15, *xy = terms + 16, *xz = terms + 17, *yy = terms + 18, *yz = terms + 19, *zz = terms + 20;
     float *g = terms + VF_TERM_G + 3, *e = terms + VF_TERM_E;
@@ -194,12 +170,12 @@ static inline void add_metric(uint32_t mask, const struct vf_pose *p, const stru
 }
 
 /** vf_motion_accumulate() of a correspondence into each of the first `count` lanes, without branches. */
-static inline void accumulate(int kind, int wide, const struct columns *of, int32_t count, struct vf_pose pose,
+static inline void accumulate(int kind, int wide, const struct vf_ego_columns *of, int32_t count, struct vf_pose pose,
                               struct lanes *sum)
 {
     const int first = kind == VF_ROTATION_ONLY ? 15 : 0; /* term */
     for (int32_t l = 0; l < GROUP; l++) {
-        const struct vf_correspondence own = get(of, l), c = wide ? vf_motion_widen(own) : own;
+        const struct vf_correspondence own = vf_ego_get(of, l), c = wide ? vf_motion_widen(own) : own;
         const int32_t score = vf_motion_inlier_score(vf_motion_error(kind, &pose, &c)) & -(l < count);
         const uint32_t inlier = -(uint32_t)(score > 0);
         float terms[VF_TERMS];
@@ -215,27 +191,27 @@ static inline void accumulate(int kind, int wide, const struct columns *of, int3
         sum->residuals[l] += inlier & vf_motion_residuals(kind, &c);
     }
 }
-VF_LOOP static void accumulate_relative(const struct columns *of, int32_t count, const struct vf_pose *p,
+VF_LOOP static void accumulate_relative(const struct vf_ego_columns *of, int32_t count, const struct vf_pose *p,
                                         struct lanes *restrict sum)
 {
     accumulate(VF_RELATIVE, 0, of, count, *p, sum);
 }
-VF_LOOP static void accumulate_rotation(const struct columns *of, int32_t count, const struct vf_pose *p,
+VF_LOOP static void accumulate_rotation(const struct vf_ego_columns *of, int32_t count, const struct vf_pose *p,
                                         struct lanes *restrict sum)
 {
     accumulate(VF_ROTATION_ONLY, 0, of, count, *p, sum);
 }
-VF_LOOP static void accumulate_metric(const struct columns *of, int32_t count, const struct vf_pose *p,
+VF_LOOP static void accumulate_metric(const struct vf_ego_columns *of, int32_t count, const struct vf_pose *p,
                                       struct lanes *restrict sum)
 {
     accumulate(VF_METRIC, 0, of, count, *p, sum);
 }
-VF_LOOP static void accumulate_wide(const struct columns *of, int32_t count, const struct vf_pose *p,
+VF_LOOP static void accumulate_wide(const struct vf_ego_columns *of, int32_t count, const struct vf_pose *p,
                                     struct lanes *restrict sum)
 {
     accumulate(VF_METRIC, 1, of, count, *p, sum);
 }
-static void accumulate_search(int search, const struct columns *of, int32_t count, const struct vf_pose *pose,
+static void accumulate_search(int search, const struct vf_ego_columns *of, int32_t count, const struct vf_pose *pose,
                               struct lanes *sum)
 {
     if (search == VF_RELATIVE) accumulate_relative(of, count, pose, sum);
@@ -284,28 +260,17 @@ static struct vf_normal_equations add_groups(struct vf_normal_equations group[GR
     return group[0];
 }
 
-/** The last correspondences of a list that is full, behind which there are no others that loops might read. */
-static void accumulate_end(int search, const struct vf_correspondences *list, int32_t count, int32_t first,
-                           const struct vf_pose *pose, struct lanes *sum)
-{
-    struct vf_ego_subset end;
-    const struct columns of = COLUMNS(&end, 0);
-    memset(&end, 0, sizeof end);
-    for (int32_t i = first; i < count; i++) put(&end, i - first, list, i);
-    accumulate_search(search, &of, count - first, pose, sum);
-}
-
 /** Sum of the group of lanes that begins at lane `first`. */
 static void sum_group(int search, const struct vf_correspondences *list, int32_t count, int32_t first,
                       const struct vf_pose *pose, struct vf_normal_equations *out)
 {
+    struct vf_ego_subset end;
     struct lanes sum;
     memset(&sum, 0, sizeof sum);
-    for (; first < vf_min(count, VFRONT_CORRESPONDENCES - GROUP + 1); first += VF_EGO_LANES) {
-        const struct columns of = COLUMNS(list, first);
+    for (; first < count; first += VF_EGO_LANES) {
+        const struct vf_ego_columns of = vf_ego_columns_of(list, first, count, &end);
         accumulate_search(search, &of, vf_min(count - first, GROUP), pose, &sum);
     }
-    if (first < count) accumulate_end(search, list, count, first, pose, &sum);
     add_lanes(&sum, out);
 }
 
@@ -322,7 +287,7 @@ struct vf_normal_equations vf_ego_sum_subset(int search, const struct vf_ego_sub
 {
     struct vf_normal_equations group[GROUPS];
     for (int g = 0; g < GROUPS; g++) {
-        const struct columns of = COLUMNS(subset, GROUP * g);
+        const struct vf_ego_columns of = VF_EGO_COLUMNS(subset, GROUP * g);
         struct lanes sum;
         memset(&sum, 0, sizeof sum);
         if (GROUP * g < subset->count) accumulate_search(search, &of, subset->count - GROUP * g, pose, &sum);
