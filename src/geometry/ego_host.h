@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ego, host form: what its files share. ego.c lists the correspondences and runs the steps, ego_hypothesis.c makes and
- * refines hypotheses, ego_sums.c has the loops over many correspondences, ego_assess.c assesses the best motions. */
+ * refines hypotheses, ego_sums.c and ego_spread.c have the loops over many correspondences, ego_assess.c assesses the
+ * best motions. */
 #ifndef VF_EGO_HOST_H
 #define VF_EGO_HOST_H
 

@@ -8,7 +8,8 @@
  *         constraints themselves (polish.h)
  * Exact   single precision in one order, elimination and polynomial in double; see essential.h for measured success
  *         rates
- * Shared  host form and kernels share all of it, but for the elimination with VFRONT_CUBLAS (essential.h)
+ * Shared  host form and kernels share all of it, but for the elimination with VFRONT_CUBLAS (essential.h); the host
+ *         form of ego solves samples side by side (essential_batch.h)
  */
 #ifndef VF_ESSENTIAL_FIVE_H
 #define VF_ESSENTIAL_FIVE_H

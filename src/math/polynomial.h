@@ -14,7 +14,8 @@
  *         imaginary part: rounding of the coefficients may turn two close real roots into such a pair
  * Exact   single precision in one order, but for values at knots and in the last Newton steps, which are double: in
  *         single precision a polynomial of degree 10 loses pairs of close roots, and so do its derivatives
- * Shared  host form and kernels share all of it; a team (team.h) works on the intervals of a derivative side by side
+ * Shared  host form and kernels share all of it, but for roots of many polynomials on the host (roots.h); a team
+ *         (team.h) works on the intervals of a derivative side by side
  */
 #ifndef VF_POLYNOMIAL_H
 #define VF_POLYNOMIAL_H

@@ -7,7 +7,8 @@
  *         their brackets narrowed by VF_ROOTS_LANES at a time. Alone, each would be a chain of steps that wait for one
  *         another
  * Exact   each lane does the operations of polynomial.h in its order, and stops where that does: the same bits
- * Memory  about 20 kB of stack
+ * Memory  about 15 kB of stack
+ * Shared  a step of a bracket and nearly real pairs, with polynomial.h; values and intervals are written twice
  */
 #ifndef VF_ROOTS_H
 #define VF_ROOTS_H

@@ -2,7 +2,8 @@
 /* Host form of the patch functions that track_flow.h declares as VF_HOOK: templates extracted, residuals summed, over
  * rows that the compiler turns into vector code. The kernel's form is kernels/tracking/patch.cuh; the arithmetic of a
  * pixel, in track.h, is shared. Not shared: the loops themselves, since a warp keeps its part of the patch in
- * registers. The table in track_flow.h names the pairs. */
+ * registers, and interpolation, which has a form in 16 bits here, with the same values. The table in align.h names
+ * the pairs. */
 #include "patch.h"
 
 /** Pixels under a patch, with one row and column more for interpolation: in the picture itself, or, where the patch
