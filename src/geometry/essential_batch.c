@@ -712,6 +712,8 @@ void vf_essential_batch_solve(struct vf_essential_batch *b, int count)
     memset(b->poses, 0, sizeof b->poses);
     memcpy(w.sample.of.before, b->before, sizeof b->before);
     memcpy(w.sample.of.now, b->now, sizeof b->now);
+    for (int i = 0; i < 30; i++) /* of no sample: NaN from its constraints on, so that it has no root */
+        for (int l = count; l < LANES; l++) w.sample.value[i][l] = 0.0f;
     make_rows(&w);
     find_null_spaces(&w);
     make_forms(&w);
