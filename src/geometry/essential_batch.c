@@ -29,13 +29,34 @@ union samples {
 };
 VF_STATIC_ASSERT(sizeof(union samples) == SAMPLE_VALUES * sizeof(lanes), "values fill a sample");
 
-/** What the steps hand on. */
+/** Candidates side by side: what belongs to their samples, and their solutions. */
+struct candidates {
+    union samples sample;                    /* of each */
+    lanes x, y;                              /* root */
+    lanes E[9], q[4], t[3], step_squared;    /* q, t: struct vf_polish */
+    lanes m[5][6], tangent[2][3], change[5]; /* of a step: its system, its axes, its solution */
+    lanes pose[12];                          /* struct vf_pose */
+    lanes sign;                              /* 0: no pose */
+};
+
+/** What the steps hand on. Members of a union are those of steps that follow one another. */
 struct work {
     union samples sample;
-    lanes row[5][9];
-    struct forms forms;
-    exact_lanes column[20][10]; /* coefficients of the ten equations, by monomial */
-    exact_lanes b[3][3][5], minor[3][7];
+    union {
+        struct {
+            union {
+                struct {
+                    lanes row[5][9];
+                    struct forms forms;
+                };
+                struct {
+                    exact_lanes b[3][3][5], minor[3][7];
+                };
+            };
+            exact_lanes column[20][10]; /* coefficients of the ten equations, by monomial */
+        };
+        struct candidates candidates;
+    };
     struct vf_roots roots;
     uint8_t from[CANDIDATES]; /* sample of each candidate */
     float root[CANDIDATES][2];
@@ -424,19 +445,10 @@ static int list_candidates(struct work *w, int count)
     return candidates;
 }
 
-/** Candidates side by side: what belongs to their samples, and their solutions. */
-struct candidates {
-    union samples sample;                    /* of each */
-    lanes x, y;                              /* root */
-    lanes E[9], q[4], t[3], step_squared;    /* q, t: struct vf_polish */
-    lanes m[5][6], tangent[2][3], change[5]; /* of a step: its system, its axes, its solution */
-    lanes pose[12];                          /* struct vf_pose */
-    lanes sign;                              /* 0: no pose */
-};
-
 /** Gather candidates first .. first + here; places behind them repeat the first. */
-static void gather(const struct work *w, int first, int here, struct candidates *c)
+static void gather(struct work *w, int first, int here)
 {
+    struct candidates *c = &w->candidates;
     for (int l = 0; l < LANES; l++) {
         const int at = first + (l < here ? l : 0), s = w->from[at];
         for (int i = 0; i < SAMPLE_VALUES; i++) c->sample.value[i][l] = w->sample.value[i][s];
@@ -677,9 +689,9 @@ VF_LOOP static void find_poses(struct candidates *restrict g)
 }
 
 /** Keep the valid poses of candidates first .. first + here. */
-static void keep_poses(struct vf_essential_batch *b, const struct work *w, int first, int here,
-                       const struct candidates *g)
+static void keep_poses(struct vf_essential_batch *b, const struct work *w, int first, int here)
 {
+    const struct candidates *g = &w->candidates;
     for (int l = 0; l < here; l++) {
         const int s = w->from[first + l];
         struct vf_pose *pose = &b->pose[s][b->poses[s]];
@@ -691,18 +703,18 @@ static void keep_poses(struct vf_essential_batch *b, const struct work *w, int f
 }
 
 /** Poses of all candidates. */
-static void solve_candidates(struct vf_essential_batch *b, const struct work *w, int candidates)
+static void solve_candidates(struct vf_essential_batch *b, struct work *w, int candidates)
 {
-    struct candidates g;
+    struct candidates *g = &w->candidates;
     for (int first = 0; first < candidates; first += LANES) {
         const int here = vf_min(candidates - first, LANES);
-        gather(w, first, here, &g);
-        from_roots(&g);
-        begin_polish(&g);
-        for (int k = 0; k < VF_ESSENTIAL_NEWTON_STEPS && !all_converged(&g); k++) polish_step(&g);
-        end_polish(&g);
-        find_poses(&g);
-        keep_poses(b, w, first, here, &g);
+        gather(w, first, here);
+        from_roots(g);
+        begin_polish(g);
+        for (int k = 0; k < VF_ESSENTIAL_NEWTON_STEPS && !all_converged(g); k++) polish_step(g);
+        end_polish(g);
+        find_poses(g);
+        keep_poses(b, w, first, here);
     }
 }
 

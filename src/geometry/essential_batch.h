@@ -7,7 +7,7 @@
  * Rule    that of essential_five.h. Equations, elimination and polynomial have a lane for each sample; the roots of all
  *         samples (math/roots.h) are then candidates, which are made solutions and poses by VF_BATCH at a time
  * Exact   each lane does the operations of essential_five.h in its order: the same bits
- * Memory  about 100 kB of stack
+ * Memory  about 75 kB of stack
  * Shared  decomposition, parts of the polishing and poses are functions that host form and kernels share. Constraints,
  *         equations, elimination and polynomial are written twice, as loops over lanes here: a compiler makes no vector
  *         code of loops around the whole solver. tests/geometry/essential.c compares both
