@@ -37,14 +37,14 @@ VF_FN void vf_window_noisy(double mean[2], const vfront_imu_noise_t *noise, cons
 
 /** Noise of the readings by the running means of what it is over that stated. Where its variance is more than twice
  *  that stated the IMU is shaken, in tones that the rate of the readings folds to any lower one: what one leaves near
- *  rate 0 lasts, and adds up for longer than as much white noise. Of what is beyond twice, the variance counts four
- *  times; not for a start (start.h), which is too short for that. */
+ *  rate 0 lasts, and adds up for longer than as much white noise. What is beyond twice counts double; not for a start
+ *  (start.h), which is too short for that. */
 VF_FN void vf_window_shaken(vfront_imu_noise_t *noise, const double mean[2])
 {
     double times[2];
     for (int k = 0; k < 2; k++) {
         times[k] = mean[k] > 1.0 ? mean[k] : 1.0;
-        if (times[k] > 2.0) times[k] += 3.0 * (times[k] - 2.0);
+        if (times[k] > 2.0) times[k] += times[k] - 2.0;
     }
     noise->gyro_density *= sqrt(times[0]);
     noise->accel_density *= sqrt(times[1]);

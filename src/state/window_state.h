@@ -20,8 +20,8 @@
  *         yaw stay unobservable
  *         Noise of the readings beyond that stated, as of vibration, shows in their second differences: a sixth of
  *         their mean square, as of white noise, in the running mean, takes the place of the variance stated where it is
- *         larger; what is beyond twice that stated counts four times (window_motion.h). Vibration whose alias is below
- *         about a twentieth of the readings' rate is taken for motion
+ *         larger; what is beyond twice that stated counts double (window_motion.h). Vibration whose alias is below a
+ *         twentieth of the readings' rate, about, is taken for motion
  * Exact   landmarks in single precision; relative poses, IMU, sums over landmarks in order of their slots, solution in
  *         double; one order throughout, roots and quotients correctly rounded
  * Memory  struct vf_window lasts, struct vf_window_work does not outlast a step

@@ -781,7 +781,7 @@ static void flights(void **state)
 }
 
 /** Noise of the readings, told by the first interval that has differences, and by a twentieth of each one that follows;
- *  its share in the covariance of the first motion: of 25 times the variance stated 25 + 3 (25 - 2) = 94. Then that. */
+ *  its share in the covariance of the first motion: of 25 times the variance stated 25 + (25 - 2) = 48. Then that. */
 static void noise_at_once(void **state)
 {
     (void)state;
@@ -810,7 +810,7 @@ static void noise_at_once(void **state)
     memset(&c, 0, sizeof c);
     c.t_ns = BEGIN;
     vf_window_motion_of(&usual, &c, &noise, imu, READINGS, imu[READINGS - 1].t_ns);
-    about("share of the covariance", "position", first.motion.P[60] / usual.motion.P[60], 70, 120); /* 4 * 25 - 6 */
+    about("share of the covariance", "position", first.motion.P[60] / usual.motion.P[60], 36, 62); /* 2 * 25 - 2 */
 }
 
 /** Cost of a sight: three residuals, less what poses and landmarks follow; hardly more where sights are wrong, since
