@@ -9,9 +9,9 @@
  * Out     the landmarks' weight of camera 1 in that frame, 0 where it is left out; second_off_s, second_contrary_s; how
  *         well the range of each is known, for camera 0's gate
  * Rule    residual of camera 1 at the prediction, as in window_landmark.h, squared, over its variance: that of a sight;
- *         that of the landmark's inverse range by its other sights, its bearing being unknown; VF_SECOND_SCALE of that
- *         inverse range, by which all may be off together; and that of camera 1's offset. A sight above
- *         VF_SECOND_GATE contradicts
+ *         that of the landmark's inverse range by its other sights, its bearing being unknown, and camera 0's way as
+ *         well known as the velocity is; VF_SECOND_SCALE of that inverse range, by which all may be off together; and
+ *         that of camera 1's offset. A sight above VF_SECOND_GATE contradicts
  *         Where more than one in VF_SECOND_SHARE of VF_SECOND_FEWEST sights or more contradict, camera 1 is left out
  *         until frames with sights of it in which they do not add up to VF_SECOND_S, unless it has contradicted in all
  *         such frames for VF_SECOND_MOST_S: then the ranges may be the ones that are wrong
@@ -38,6 +38,9 @@
 /** Time for which camera 1 is left out, and for which it may contradict before it is taken again [s]. */
 #define VF_SECOND_S 3.0
 #define VF_SECOND_MOST_S 8.0
+
+/** Time for which an error of the velocity lasts, at most [s]. */
+#define VF_SECOND_STEADY_S 1.0f
 
 /** What a landmark's sights tell of its inverse range, a value for each lane of a group, whose lanes are frames. */
 struct vf_second_rows {
@@ -85,9 +88,21 @@ VF_FN float vf_second_product(const float a[VF_GROUP_HELD(16)], const float b[VF
     return vf_group_sum_16(part);
 }
 
+/** Variance of a landmark's inverse range by that of camera 0's way since its host: of a way that may be so much longer
+ *  or shorter all ranges are [1/m^2]. pose: of the newest frame relative to the host. */
+VF_FN float vf_second_doubt(const struct vf_window *w, const struct vf_landmark *l, const struct vf_pose *pose)
+{
+    const float since_s = 1e-9f * (float)(w->slot[w->newest].t_ns - w->slot[l->host].t_ns),
+                s = since_s < VF_SECOND_STEADY_S ? since_s : VF_SECOND_STEADY_S;
+    float variance = 0.0f;
+    for (int c = VF_NAV_V; c < VF_NAV_V + 3; c++) variance += (float)w->covariance[c * (VF_WINDOW_SAID + 1)];
+    return l->inverse * l->inverse * variance * s * s / (vf_dot(pose->t, pose->t) + 1e-9f);
+}
+
 /** 1 / variance of a landmark's inverse range by what it is known from before any sight and by its sights but the one
- *  that is tested, all of which see it from about its host's place; its bearing is known by them alone [m^2]. */
-VF_FN float vf_second_known(const struct vf_second_rows *rows, const struct vf_landmark_rig *rig)
+ *  that is tested, all of which see it from about its host's place; its bearing is known by them alone [m^2]. doubt: of
+ *  the way. */
+VF_FN float vf_second_known(const struct vf_second_rows *rows, const struct vf_landmark_rig *rig, float doubt)
 {
     const float least = 1.0f / (rig->range_sigma * rig->range_sigma), other = vf_group_sum_16(rows->known),
                 weights = vf_second_product(rows->weight, rows->weight);
@@ -99,7 +114,7 @@ VF_FN float vf_second_known(const struct vf_second_rows *rows, const struct vf_l
         mean += sum * sum;
     }
     const float across = weights > 0.0f ? parallax - mean / weights : 0.0f;
-    return least + other + (across > 0.0f ? across : 0.0f);
+    return least + other + (across > 0.0f ? across / (1.0f + across * doubt) : 0.0f);
 }
 
 /** Of landmark i that the newest frame sees: how well its range is known by its other sights, and the verdict on camera
@@ -119,7 +134,8 @@ VF_FN void vf_second_verdict(const struct vf_window *w, struct vf_window_work *k
         if (sighted && f < VF_WINDOW_FRAMES && l->seen >> f & 1)
             vf_second_row(&rows, j, l, &l->sight[f], rig, &k->host[l->host].pose[f], &k->drift[f], f == w->newest);
     }
-    const float known = vf_second_known(&rows, rig), by = vf_group_sum_16(rows.by_inverse),
+    const float doubt = sighted ? vf_second_doubt(w, l, &k->host[l->host].pose[w->newest]) : 0.0f;
+    const float known = vf_second_known(&rows, rig, doubt), by = vf_group_sum_16(rows.by_inverse),
                 residual = vf_group_sum_16(rows.residual), scale = VF_SECOND_SCALE * l->inverse,
                 offset = (float)w->covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)],
                 spread = by * by * (1.0f / known + scale * scale) + s->other_weight * s->other_weight * offset;

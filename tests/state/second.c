@@ -36,40 +36,47 @@ static void any_landmark(struct vf_landmark *l, struct vf_pose pose[SEEN])
     }
 }
 
-/** 1 / variance of the inverse range by least squares over bearing and inverse range: derivatives by differences of
- *  directions, of camera 1 of the angle at which its baseline is seen. */
-static double solved(const struct vf_landmark *l, const struct vf_pose pose[SEEN], double sigma)
+/** 1 / variance of the inverse range by least squares over bearing, inverse range and the length of camera 0's way, a
+ *  share of it with deviation `share`: derivatives by differences of directions, of camera 1 of the angle at which its
+ *  baseline is seen. */
+static double solved(const struct vf_landmark *l, const struct vf_pose pose[SEEN], double sigma, double share)
 {
-    double H[3][3] = {{0}}, side[3], up[3], b[3];
+    static const int others[3] = {0, 1, 3};
+    double H[4][4] = {{0}}, side[3], up[3], b[3];
     for (int k = 0; k < 3; k++) b[k] = l->bearing[k];
     H[2][2] = 1 / (sigma * sigma);
+    H[3][3] = 1 / (share * share);
     sim_across(b, side, up);
     for (int f = 0; f < SEEN; f++) {
-        double J[3][3]; /* of the direction, by each parameter */
-        for (int c = 0; c < 3; c++)
+        double J[4][3]; /* of the direction, by each parameter */
+        for (int c = 0; c < 4; c++)
             for (int way = 0; way < 2; way++) {
                 const double h = (way ? -1 : 1) * 1e-5;
                 double x[3], y[3], inverse = l->inverse + (c == 2 ? h : 0);
                 for (int k = 0; k < 3; k++) x[k] = b[k] + (c == 0 ? h * side[k] : c == 1 ? h * up[k] : 0);
                 for (int k = 0; k < 3; k++)
                     y[k] = pose[f].R[3 * k] * x[0] + pose[f].R[3 * k + 1] * x[1] + pose[f].R[3 * k + 2] * x[2] +
-                           inverse * pose[f].t[k];
+                           inverse * (1 + (c == 3 ? h : 0)) * pose[f].t[k];
                 unit(y);
                 for (int k = 0; k < 3; k++) J[c][k] = way ? (J[c][k] - y[k]) / 2e-5 : y[k];
             }
-        for (int r = 0; r < 3; r++)
-            for (int c = 0; c < 3; c++) H[r][c] += l->sight[f].weight * l->sight[f].weight * dot(J[r], J[c]);
+        for (int r = 0; r < 4; r++)
+            for (int c = 0; c < 4; c++) H[r][c] += l->sight[f].weight * l->sight[f].weight * dot(J[r], J[c]);
         const double x = (double)l->sight[f].other[0],
                      across = BASELINE_M * sqrt(1 - x * x) * (double)l->sight[f].other_weight;
         H[2][2] += across * across;
     }
-    const double det = H[0][0] * H[1][1] - H[0][1] * H[1][0];
-    const double one = H[1][1] * H[0][2] - H[0][1] * H[1][2], two = H[0][0] * H[1][2] - H[1][0] * H[0][2];
-    return H[2][2] - (H[0][2] * one + H[1][2] * two) / det;
+    for (int i = 0; i < 3; i++) {
+        const int k = others[i];
+        for (int r = 0; r < 4; r++)
+            for (int c = 0; c < 4 && r != k; c++)
+                if (c != k) H[r][c] -= H[r][k] * H[k][c] / H[k][k];
+    }
+    return H[2][2];
 }
 
 /** Within a quarter of the solution, since the motion is a part of the range; a sight of camera 1 far from the range
- *  does not count, and the one that is tested tells nothing. */
+ *  does not count, the one that is tested tells nothing, and camera 0's tell less of a way that is not known. */
 static void known(void **state)
 {
     (void)state;
@@ -94,10 +101,30 @@ static void known(void **state)
         for (int f = 0; f < SEEN; f++) vf_second_row(&rows, f, &l, &l.sight[f], &rig, &pose[f], &still, f == tested);
         if (wrong >= 0) l.sight[wrong].other_weight = 0.0f;
         if (tested >= 0) l.sight[tested].other_weight = l.sight[tested].weight = 0.0f;
-        const double want = solved(&l, pose, 1.0), got = (double)vf_second_known(&rows, &rig);
+        const double share = run % 4 ? real(0.01, 1) : 1e-6;
+        const float doubt = l.inverse * l.inverse * (float)(share * share);
+        const double want = solved(&l, pose, 1.0, share), got = (double)vf_second_known(&rows, &rig, doubt);
         REQUIRE(fabs(got / want - 1) < 0.25, "known %g, not %g\n", got, want);
         for (int f = 0; f < SEEN; f++)
             REQUIRE(fabsf(rows.residual[f]) < (f == tested ? 0.1f : 1e-9f), "residual %g\n", (double)rows.residual[f]);
+    }
+}
+
+/** Share of its length by which a way may be off: deviation of the velocity for the time since the host, of a second at
+ *  most, over the way. */
+static void doubt(void **state)
+{
+    (void)state;
+    const struct vf_landmark l = {.host = 1, .inverse = 0.5f};
+    const struct vf_pose pose = {.t = {0.3f, 0.0f, -0.4f}};
+    memset(&window, 0, sizeof window);
+    for (int c = 0; c < 3; c++) window.covariance[(VF_NAV_V + c) * (VF_WINDOW_SAID + 1)] = 0.0003 * (c + 1);
+    window.slot[1].t_ns = 1000000000u;
+    static const double seconds[4] = {0.25, 1, 1.5, 20}, lasts[4] = {0.25, 1, 1, 1};
+    for (int i = 0; i < 4; i++) {
+        window.slot[0].t_ns = window.slot[1].t_ns + (uint64_t)(1e9 * seconds[i]);
+        const double share = sqrt(0.0018) * lasts[i] / 0.5, got = (double)vf_second_doubt(&window, &l, &pose);
+        REQUIRE(fabs(got - 0.25 * share * share) < 1e-6 * got, "%g s: %g\n", seconds[i], got);
     }
 }
 
@@ -202,7 +229,7 @@ static void right(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known), cmocka_unit_test(rule), cmocka_unit_test(late),
-                                       cmocka_unit_test(right)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known), cmocka_unit_test(doubt), cmocka_unit_test(rule),
+                                       cmocka_unit_test(late), cmocka_unit_test(right)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
