@@ -31,7 +31,7 @@ $(ORACLES:%=$(TEST)/%): $(TEST)/%: $$(wildcard tests/*/$$*.c tests/*/$$*_*.h) $(
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
-$(TEST)/simulation_check $(TEST)/rest $(TEST)/gate $(TEST)/second: $(wildcard tests/state/simulation*.h) tests/state/path.h
+$(TEST)/simulation_check $(TEST)/rest $(TEST)/gate $(TEST)/second $(TEST)/steps: $(wildcard tests/state/simulation*.h) tests/state/path.h
 
 $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)

@@ -10,6 +10,8 @@
 #if VFRONT_WINDOW
 
 #define THREADS VF_SOLVE_THREADS /* of a launch of one block */
+#define LANDMARK_THREADS 128
+#define LANDMARK_BLOCKS (16 * VF_WINDOW_LANDMARKS / LANDMARK_THREADS)
 
 /** 1 if there is a state in this step. */
 static __device__ __forceinline__ bool runs(const vf_window_view &s)
@@ -48,6 +50,12 @@ static __global__ void __launch_bounds__(THREADS) open_k(const VF_CONSTANT vf_wi
     vf_window_open(&now(s), &s.window->work, &g.motion, s.sight->sight, s.sight->count, ids);
 }
 
+/** How well the ranges of landmarks are known. */
+static __global__ void __launch_bounds__(LANDMARK_THREADS) ranges_k(const VF_CONSTANT vf_window_view s)
+{
+    if (runs(s)) vf_window_ranges(&now(s), &s.window->work);
+}
+
 /** Input of the first system; beside it, in another block, the test of rest of the newest frame. */
 static __global__ void __launch_bounds__(THREADS) prepare_k(const VF_CONSTANT vf_window_view s)
 {
@@ -58,8 +66,6 @@ static __global__ void __launch_bounds__(THREADS) prepare_k(const VF_CONSTANT vf
         vf_window_rest_of(&now(s), &s.window->work, s.sight->sight, s.sight->count);
 }
 
-#define LANDMARK_THREADS 128
-#define LANDMARK_BLOCKS (16 * VF_WINDOW_LANDMARKS / LANDMARK_THREADS)
 #define GATHER_THREADS 128
 #define HOST_THREADS 256
 #define ELEMENT_THREADS 128
@@ -112,7 +118,7 @@ static __global__ void __launch_bounds__(THREADS) try_k(const VF_CONSTANT vf_win
     vf_window_work &k = s.window->work;
     if (!runs(s)) return;
     vf_window_judge(&now(s), &k);
-    if (k.steps == VF_WINDOW_ITERATIONS) return;
+    if (k.steps == vf_window_steps(now(s).rig.cameras)) return;
     vf_tile_solve(&k, &tiles);
     __syncthreads();
     vf_window_go(&now(s), &k);
@@ -182,8 +188,10 @@ extern "C" cudaError_t vf_window_cuda(const vf_window_view *s, cudaStream_t stre
 {
 #if VFRONT_WINDOW
     open_k<<<1, THREADS, 0, stream>>>(*s);
+    ranges_k<<<LANDMARK_BLOCKS, LANDMARK_THREADS, 0, stream>>>(*s);
     prepare_k<<<2, THREADS, 0, stream>>>(*s);
-    for (int i = 0; i <= VF_WINDOW_ITERATIONS; i++) {
+    const int steps = vf_window_steps(s->geometry.pair.placed ? 2 : 1); /* as in the rig of a state (state/nav.c) */
+    for (int i = 0; i <= steps; i++) {
         make_system(*s, stream);
         try_k<<<1, THREADS, 0, stream>>>(*s);
     }

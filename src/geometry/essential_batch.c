@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "essential_batch.h"
-
-#include "essential_five.h"
+#include "essential_lanes.h"
 
 #define LANES VF_BATCH
-#define CONVERGED 1e-10f /* squared length of the last step, as in vf_essential_polish() */
-#define CANDIDATES (VF_BATCH * VF_ESSENTIAL_SOLUTIONS)
 
-/** A value of each lane; forms as in essential.h, coefficients by lane. */
-typedef float lanes[LANES];
+/** Forms as in essential.h, coefficients by lane. */
+typedef vf_lanes linear[5];
+typedef vf_lanes quadratic[10];
 typedef double exact_lanes[LANES];
-typedef lanes linear[5];
-typedef lanes quadratic[10];
 
 /** struct vf_essential_forms of each lane. */
 struct forms {
@@ -19,34 +14,14 @@ struct forms {
     quadratic aa[6], ss[6], b[3], cofactor[3], norm_a, trace_ss, trace_gap;
 };
 
-/** What the solutions of a sample are made from. */
-#define SAMPLE_VALUES (15 + 15 + 9 + 1 + 36 + 45)
-union samples {
-    struct {
-        lanes before[5][3], now[5][3], R[9], parallax, null_space[4][9], b[3][3][5]; /* b: rounded */
-    } of;
-    lanes value[SAMPLE_VALUES];
-};
-VF_STATIC_ASSERT(sizeof(union samples) == SAMPLE_VALUES * sizeof(lanes), "values fill a sample");
-
-/** Candidates side by side: what belongs to their samples, and their solutions. */
-struct candidates {
-    union samples sample;                    /* of each */
-    lanes x, y;                              /* root */
-    lanes E[9], q[4], t[3], step_squared;    /* q, t: struct vf_polish */
-    lanes m[5][6], tangent[2][3], change[5]; /* of a step: its system, its axes, its solution */
-    lanes pose[12];                          /* struct vf_pose */
-    lanes sign;                              /* 0: no pose */
-};
-
 /** What the steps hand on. Members of a union are those of steps that follow one another. */
 struct work {
-    union samples sample;
+    union vf_samples sample;
     union {
         struct {
             union {
                 struct {
-                    lanes row[5][9];
+                    vf_lanes row[5][9];
                     struct forms forms;
                 };
                 struct {
@@ -55,24 +30,13 @@ struct work {
             };
             exact_lanes column[20][10]; /* coefficients of the ten equations, by monomial */
         };
-        struct candidates candidates;
+        struct vf_solutions solutions;
     };
     struct vf_roots roots;
-    uint8_t from[CANDIDATES]; /* sample of each candidate */
-    float root[CANDIDATES][2];
+    struct vf_candidates candidates;
 };
 
 /* ---- null space -------------------------------------------------------------------------------------------------- */
-
-/** Points of a lane. */
-static inline void load_points(lanes from[5][3], int l, float point[5][3])
-{
-    VF_PEEL
-    for (int i = 0; i < 5; i++) {
-        VF_PEEL
-        for (int k = 0; k < 3; k++) point[i][k] = from[i][k][l];
-    }
-}
 
 /** A step of vf_essential_align() of all lanes. */
 static inline void align_step(struct work *restrict w)
@@ -81,8 +45,8 @@ static inline void align_step(struct work *restrict w)
     for (int l = 0; l < LANES; l++) {
         float R[9], before[5][3], now[5][3], g[3] = {0.0f, 0.0f, 0.0f};
         float xx = 0.0f, xy = 0.0f, xz = 0.0f, yy = 0.0f, yz = 0.0f, zz = 0.0f;
-        load_points(w->sample.of.before, l, before);
-        load_points(w->sample.of.now, l, now);
+        vf_lanes_points(w->sample.of.before, l, before);
+        vf_lanes_points(w->sample.of.now, l, now);
         VF_PEEL
         for (int k = 0; k < 9; k++) R[k] = w->sample.of.R[k][l];
         VF_PEEL
@@ -114,7 +78,7 @@ static inline void make_row(struct work *restrict w, int i)
     VF_KEEP
     for (int l = 0; l < LANES; l++) {
         float f[3], difference[3], row[3];
-        lanes *before = w->sample.of.before[i], *now = w->sample.of.now[i], *R = w->sample.of.R;
+        vf_lanes *before = w->sample.of.before[i], *now = w->sample.of.now[i], *R = w->sample.of.R;
         const float h[3] = {before[0][l], before[1][l], before[2][l]}, g[3] = {now[0][l], now[1][l], now[2][l]};
         VF_PEEL
         for (int k = 0; k < 3; k++) {
@@ -153,9 +117,9 @@ VF_LOOP static void make_rows(struct work *restrict w)
 }
 
 /** Reflection of a vector of each lane: v -= scale (u . v) u, from element `first` on. */
-static inline void reflect(lanes v[9], lanes u[9], const float *scale, int first)
+static inline void reflect(vf_lanes v[9], vf_lanes u[9], const float *scale, int first)
 {
-    lanes dot;
+    vf_lanes dot;
     for (int l = 0; l < LANES; l++) dot[l] = 0.0f;
     for (int j = first; j < 9; j++)
         for (int l = 0; l < LANES; l++) dot[l] += u[j][l] * v[j][l];
@@ -167,9 +131,9 @@ static inline void reflect(lanes v[9], lanes u[9], const float *scale, int first
 /** vf_essential_qr() and vf_essential_null_space() of all lanes. */
 VF_LOOP static void find_null_spaces(struct work *w)
 {
-    lanes tau[5];
+    vf_lanes tau[5];
     for (int k = 0; k < 5; k++) {
-        lanes square;
+        vf_lanes square;
         for (int l = 0; l < LANES; l++) square[l] = 0.0f;
         for (int j = k; j < 9; j++)
             for (int l = 0; l < LANES; l++) square[l] += w->row[k][j][l] * w->row[k][j][l];
@@ -190,14 +154,14 @@ VF_LOOP static void find_null_spaces(struct work *w)
 /* ---- cubic equations --------------------------------------------------------------------------------------------- */
 
 /** vf_quadratic_coefficient() of a lane. */
-static inline float product(lanes u[5], lanes v[5], int i, int j, int l)
+static inline float product(vf_lanes u[5], vf_lanes v[5], int i, int j, int l)
 {
     return i == j ? u[i][l] * v[i][l] : u[i][l] * v[j][l] + u[j][l] * v[i][l];
 }
 
 /** Sum of the products of three pairs of linear forms, element i j. */
-static inline void sum_products(float *restrict sum, lanes *u0, lanes *v0, lanes *u1, lanes *v1, lanes *u2, lanes *v2,
-                                int i, int j)
+static inline void sum_products(float *restrict sum, vf_lanes *u0, vf_lanes *v0, vf_lanes *u1, vf_lanes *v1,
+                                vf_lanes *u2, vf_lanes *v2, int i, int j)
 {
     VF_KEEP
     for (int l = 0; l < LANES; l++)
@@ -208,9 +172,9 @@ static inline void sum_products(float *restrict sum, lanes *u0, lanes *v0, lanes
 static inline void form_products(struct forms *f, int g, int m, int i, int j)
 {
     const int h = (g + 1) % 3, n = (g + 2) % 3;
-    lanes *gg = f->s[g], *hh = f->s[h], *gh = f->s[3 + g], *hn = f->s[3 + h], *ng = f->s[3 + n],
-          *up = f->s[vf_symmetric_index(1, h)], *down = f->s[vf_symmetric_index(2, n)],
-          *left = f->s[vf_symmetric_index(1, n)], *right = f->s[vf_symmetric_index(2, h)];
+    vf_lanes *gg = f->s[g], *hh = f->s[h], *gh = f->s[3 + g], *hn = f->s[3 + h], *ng = f->s[3 + n],
+             *up = f->s[vf_symmetric_index(1, h)], *down = f->s[vf_symmetric_index(2, n)],
+             *left = f->s[vf_symmetric_index(1, n)], *right = f->s[vf_symmetric_index(2, h)];
     float *restrict square = f->aa[g][m], *restrict mixed = f->aa[3 + g][m], *restrict cofactor = f->cofactor[g][m];
     VF_KEEP
     for (int l = 0; l < LANES; l++) {
@@ -228,7 +192,7 @@ VF_LOOP static void make_forms(struct work *w)
 {
     struct forms *f = &w->forms;
     for (int i = 0; i < 5; i++) {
-        lanes *null = w->sample.of.null_space[i < 4 ? i : 0];
+        vf_lanes *null = w->sample.of.null_space[i < 4 ? i : 0];
         for (int l = 0; l < LANES; l++) {
             for (int k = 0; k < 3; k++) f->a[k][i][l] = i < 4 ? null[k][l] : 0.0f;
             for (int k = 0; k < 6; k++) f->s[k][i][l] = i < 4 ? null[3 + k][l] : 0.0f;
@@ -251,17 +215,17 @@ VF_LOOP static void make_forms(struct work *w)
 }
 
 /** vf_cubic_coefficient() of a lane. */
-static inline float term(const struct vf_cubic_factors *s, lanes u[5], lanes v[10], int l)
+static inline float term(const struct vf_cubic_factors *s, vf_lanes u[5], vf_lanes v[10], int l)
 {
     return u[s->linear[0]][l] * v[s->quadratic[0]][l] + u[s->linear[1]][l] * v[s->quadratic[1]][l] +
            u[s->linear[2]][l] * v[s->quadratic[2]][l];
 }
 
 /** The first six equations of vf_essential_coefficients(), and the cube of the tenth, for a monomial. */
-static inline void symmetric_equations(struct forms *f, lanes parallax, const struct vf_cubic_factors *s,
-                                       exact_lanes equation[10], lanes cube)
+static inline void symmetric_equations(struct forms *f, vf_lanes parallax, const struct vf_cubic_factors *s,
+                                       exact_lanes equation[10], vf_lanes cube)
 {
-    lanes on_diagonal;
+    vf_lanes on_diagonal;
     for (int l = 0; l < LANES; l++) {
         on_diagonal[l] = term(s, f->a[0], f->b[0], l) + term(s, f->a[1], f->b[1], l) + term(s, f->a[2], f->b[2], l) -
                          term(s, f->trace, f->norm_a, l);
@@ -290,10 +254,10 @@ static inline void symmetric_equations(struct forms *f, lanes parallax, const st
 }
 
 /** The other four. */
-static inline void other_equations(struct forms *f, const struct vf_cubic_factors *s, lanes cube,
+static inline void other_equations(struct forms *f, const struct vf_cubic_factors *s, vf_lanes cube,
                                    exact_lanes equation[10])
 {
-    lanes determinant;
+    vf_lanes determinant;
     for (int l = 0; l < LANES; l++) determinant[l] = 0.0f;
     VF_PEEL
     for (int i = 0; i < 3; i++) {
@@ -317,7 +281,7 @@ VF_LOOP static void make_equations(struct work *w)
 {
     for (int m = 0; m < 20; m++) {
         const struct vf_cubic_factors s = vf_cubic_factors_of(m);
-        lanes cube;
+        vf_lanes cube;
         symmetric_equations(&w->forms, w->sample.of.parallax, &s, w->column[m], cube);
         other_equations(&w->forms, &s, cube, w->column[m]);
     }
@@ -409,7 +373,7 @@ static inline void make_minors(struct work *w)
 VF_LOOP static void make_resultants(struct work *w)
 {
     exact_lanes *c = w->roots.c;
-    lanes largest;
+    vf_lanes largest;
     make_polynomials(w);
     make_minors(w);
     for (int l = 0; l < LANES; l++) largest[l] = 0.0f;
@@ -429,293 +393,19 @@ VF_LOOP static void make_resultants(struct work *w)
 
 /* ---- solutions --------------------------------------------------------------------------------------------------- */
 
-/** List the real roots, up to VF_ESSENTIAL_SOLUTIONS of a sample. Returns their number. */
-static int list_candidates(struct work *w, int count)
+/** List the real roots, up to VF_ESSENTIAL_SOLUTIONS of a sample. */
+static void list_candidates(struct vf_candidates *c, const struct vf_roots *roots, int count)
 {
-    int candidates = 0;
+    c->count = 0;
     for (int l = 0; l < count; l++)
         for (int i = 0, of_sample = 0; i < 20 && of_sample < VF_ESSENTIAL_SOLUTIONS; i++) {
-            const float x = w->roots.root[i][0][l], y = w->roots.root[i][1][l];
+            const float x = roots->root[i][0][l], y = roots->root[i][1][l];
             if (x == 0.0f && y == 0.0f) continue;
-            w->from[candidates] = (uint8_t)l;
-            w->root[candidates][0] = x;
-            w->root[candidates++][1] = y;
+            c->from[c->count] = (uint8_t)l;
+            c->root[c->count][0] = x;
+            c->root[c->count++][1] = y;
             of_sample++;
         }
-    return candidates;
-}
-
-/** Gather candidates first .. first + here; places behind them repeat the first. */
-static void gather(struct work *w, int first, int here)
-{
-    struct candidates *c = &w->candidates;
-    for (int l = 0; l < LANES; l++) {
-        const int at = first + (l < here ? l : 0), s = w->from[at];
-        for (int i = 0; i < SAMPLE_VALUES; i++) c->sample.value[i][l] = w->sample.value[i][s];
-        c->x[l] = w->root[at][0];
-        c->y[l] = w->root[at][1];
-    }
-}
-
-/** vf_essential_from_root() of all lanes. */
-VF_LOOP static void from_roots(struct candidates *restrict g)
-{
-    VF_KEEP
-    for (int l = 0; l < LANES; l++) {
-        const float x = g->x[l], y = g->y[l], y2 = y * y, x2 = x * x;
-        float m[3][3], best[3] = {0.0f, 0.0f, 0.0f}, largest = 0.0f, u[9], E[9];
-        lanes(*null)[9] = g->sample.of.null_space;
-        VF_PEEL
-        for (int r = 0; r < 3; r++) {
-            VF_PEEL
-            for (int c = 0; c < 3; c++) {
-                lanes *all = g->sample.of.b[r][c];
-                const float b[5] = {all[0][l], all[1][l], all[2][l], all[3][l], all[4][l]};
-                const float low = b[0] * y + b[1] * x, high = b[2] * y + b[3] * x;
-                m[r][c] = c < 2 ? low * y2 + high * x2
-                                : (b[0] * y2 + b[1] * x * y) * y2 + (b[2] * y2 + b[3] * x * y + b[4] * x2) * x2;
-            }
-        }
-        VF_PEEL
-        for (int r = 0; r < 3; r++) {
-            float c[3];
-            vf_cross(m[r], m[(r + 1) % 3], c);
-            const float square = vf_dot(c, c);
-            VF_PEEL
-            for (int k = 0; k < 3; k++) best[k] = square > largest ? c[k] : best[k];
-            largest = square > largest ? square : largest;
-        }
-        VF_PEEL
-        for (int k = 0; k < 9; k++)
-            u[k] = best[0] * null[0][k][l] + best[1] * null[1][k][l] +
-                   best[2] * (x * null[2][k][l] + y * null[3][k][l]);
-        vf_essential_from_unknowns(g->sample.of.parallax[l], u, E);
-        VF_PEEL
-        for (int k = 0; k < 9; k++) g->E[k][l] = E[k];
-    }
-}
-
-/** Start of vf_essential_polish() of all lanes. */
-VF_LOOP static void begin_polish(struct candidates *restrict g)
-{
-    VF_KEEP
-    for (int l = 0; l < LANES; l++) {
-        float E[9], align[9], R[2][9], t[3], rotation[9];
-        struct vf_polish m;
-        VF_PEEL
-        for (int k = 0; k < 9; k++) {
-            E[k] = g->E[k][l];
-            align[k] = g->sample.of.R[k][l];
-        }
-        vf_essential_decompose(E, R, t);
-        vf_matrix_product(R[0], align, rotation);
-        vf_polish_from_pose(&m, rotation, t);
-        VF_PEEL
-        for (int k = 0; k < 4; k++) g->q[k][l] = m.q[k];
-        VF_PEEL
-        for (int k = 0; k < 3; k++) g->t[k][l] = m.t[k];
-        g->step_squared[l] = 1.0f;
-    }
-}
-
-/** Linearised constraints of vf_polish_step(), in m; the two tangents of the translation. */
-static inline void linearise(struct candidates *restrict g)
-{
-    VF_KEEP
-    for (int l = 0; l < LANES; l++) {
-        const struct vf_polish m = {{g->q[0][l], g->q[1][l], g->q[2][l], g->q[3][l]},
-                                    {g->t[0][l], g->t[1][l], g->t[2][l]}};
-        float before[5][3], now[5][3], R[9], tangent[2][3], residual[5], row[5][6];
-        load_points(g->sample.of.before, l, before);
-        load_points(g->sample.of.now, l, now);
-        vf_polish_rotation(m.q, R);
-        vf_polish_tangents(m.t, tangent[0], tangent[1]);
-        vf_polish_residuals(&m, (const float(*)[3])before, (const float(*)[3])now, residual);
-        VF_PEEL
-        for (int i = 0; i < 5; i++) vf_polish_row(&m, R, tangent, before[i], now[i], residual[i], row[i]);
-        VF_PEEL
-        for (int i = 0; i < 5; i++) {
-            VF_PEEL
-            for (int k = 0; k < 6; k++) g->m[i][k][l] = row[i][k];
-        }
-        VF_PEEL
-        for (int k = 0; k < 3; k++) {
-            g->tangent[0][k][l] = tangent[0][k];
-            g->tangent[1][k][l] = tangent[1][k];
-        }
-    }
-}
-
-/** Exchange row k of the system and that of the largest element of column k, which becomes the pivot. */
-static inline void exchange(lanes m[5][6], int k)
-{
-    lanes pivot;
-    int32_t row[LANES];
-    for (int l = 0; l < LANES; l++) {
-        row[l] = k;
-        pivot[l] = m[k][k][l];
-    }
-    for (int r = k + 1; r < 5; r++)
-        for (int l = 0; l < LANES; l++) {
-            const int larger = fabsf(m[r][k][l]) > fabsf(pivot[l]);
-            row[l] = larger ? r : row[l];
-            pivot[l] = larger ? m[r][k][l] : pivot[l];
-        }
-    for (int r = k + 1; r < 5; r++)
-        for (int c = k; c < 6; c++)
-            for (int l = 0; l < LANES; l++) {
-                const float top = m[k][c][l], element = m[r][c][l];
-                m[r][c][l] = row[l] == r ? top : element;
-                m[k][c][l] = row[l] == r ? element : top;
-            }
-}
-
-/** vf_solve5() of all lanes. */
-static inline void solve(lanes m[5][6], lanes x[5])
-{
-    lanes inverse[5];
-    for (int k = 0; k < 5; k++) {
-        exchange(m, k);
-        for (int l = 0; l < LANES; l++) inverse[k][l] = 1.0f / m[k][k][l];
-        for (int r = k + 1; r < 5; r++) {
-            lanes factor;
-            for (int l = 0; l < LANES; l++) factor[l] = m[r][k][l] * inverse[k][l];
-            for (int c = k + 1; c < 6; c++)
-                for (int l = 0; l < LANES; l++) m[r][c][l] -= factor[l] * m[k][c][l];
-        }
-    }
-    for (int k = 4; k >= 0; k--) {
-        lanes sum;
-        for (int l = 0; l < LANES; l++) sum[l] = m[k][5][l];
-        for (int c = k + 1; c < 5; c++)
-            for (int l = 0; l < LANES; l++) sum[l] -= m[k][c][l] * x[c][l];
-        for (int l = 0; l < LANES; l++) x[k][l] = sum[l] * inverse[k][l];
-    }
-}
-
-/** vf_polish_step() of the lanes that have not converged. */
-VF_LOOP static void polish_step(struct candidates *restrict g)
-{
-    linearise(g);
-    solve(g->m, g->change);
-    VF_KEEP
-    for (int l = 0; l < LANES; l++) {
-        struct vf_polish m = {{g->q[0][l], g->q[1][l], g->q[2][l], g->q[3][l]}, {g->t[0][l], g->t[1][l], g->t[2][l]}};
-        const float x[5] = {g->change[0][l], g->change[1][l], g->change[2][l], g->change[3][l], g->change[4][l]};
-        float tangent[2][3] = {{g->tangent[0][0][l], g->tangent[0][1][l], g->tangent[0][2][l]},
-                               {g->tangent[1][0][l], g->tangent[1][1][l], g->tangent[1][2][l]}};
-        const float last = g->step_squared[l], square = vf_polish_move(&m, x, tangent);
-        VF_PEEL
-        for (int k = 0; k < 4; k++) g->q[k][l] = last < CONVERGED ? g->q[k][l] : m.q[k];
-        VF_PEEL
-        for (int k = 0; k < 3; k++) g->t[k][l] = last < CONVERGED ? g->t[k][l] : m.t[k];
-        g->step_squared[l] = last < CONVERGED ? last : square;
-    }
-}
-
-static int all_converged(const struct candidates *g)
-{
-    int moves = 0;
-    for (int l = 0; l < LANES; l++) moves |= !(g->step_squared[l] < CONVERGED);
-    return !moves;
-}
-
-/** End of vf_essential_polish() of all lanes. */
-VF_LOOP static void end_polish(struct candidates *restrict g)
-{
-    VF_KEEP
-    for (int l = 0; l < LANES; l++) {
-        const float q[4] = {g->q[0][l], g->q[1][l], g->q[2][l], g->q[3][l]},
-                    t[3] = {g->t[0][l], g->t[1][l], g->t[2][l]};
-        float R[9];
-        vf_polish_rotation(q, R);
-        VF_PEEL
-        for (int k = 0; k < 3; k++) {
-            g->E[k][l] = t[1] * R[6 + k] - t[2] * R[3 + k];
-            g->E[3 + k][l] = t[2] * R[k] - t[0] * R[6 + k];
-            g->E[6 + k][l] = t[0] * R[3 + k] - t[1] * R[k];
-        }
-    }
-}
-
-/** Depths of a point in both cameras, of either sign, as in vf_essential_pose(). */
-static inline void find_depths(const float R[9], const float t[3], const float before[3], const float now[3],
-                               float depth[2])
-{
-    float g[3], gh[3], th[3], tg[3];
-    vf_transform(R, before, g);
-    vf_cross(g, now, gh);
-    vf_cross(t, now, th);
-    vf_cross(t, g, tg);
-    depth[0] = -vf_dot(th, gh);
-    depth[1] = -vf_dot(tg, gh);
-}
-
-/** Sign of t with which all points are in front of both cameras; 0: neither. */
-static inline float sign_of(const float R[9], const float t[3], float before[5][3], float now[5][3])
-{
-    float ahead = 1.0f, behind = 1.0f;
-    VF_PEEL
-    for (int i = 0; i < 5; i++) {
-        float depth[2];
-        find_depths(R, t, before[i], now[i], depth);
-        ahead = depth[0] > 0.0f ? ahead : 0.0f;
-        ahead = depth[1] > 0.0f ? ahead : 0.0f;
-        behind = depth[0] < 0.0f ? behind : 0.0f;
-        behind = depth[1] < 0.0f ? behind : 0.0f;
-    }
-    return ahead - behind;
-}
-
-/** vf_essential_pose() of all lanes. */
-VF_LOOP static void find_poses(struct candidates *restrict g)
-{
-    VF_KEEP
-    for (int l = 0; l < LANES; l++) {
-        float E[9], R[2][9], t[3], before[5][3], now[5][3];
-        VF_PEEL
-        for (int k = 0; k < 9; k++) E[k] = g->E[k][l];
-        load_points(g->sample.of.before, l, before);
-        load_points(g->sample.of.now, l, now);
-        vf_essential_decompose(E, R, t);
-        const float first = sign_of(R[0], t, before, now), second = sign_of(R[1], t, before, now),
-                    sign = first == 0.0f ? second : first;
-        VF_PEEL
-        for (int k = 0; k < 9; k++) g->pose[k][l] = first == 0.0f ? R[1][k] : R[0][k];
-        VF_PEEL
-        for (int k = 0; k < 3; k++) g->pose[9 + k][l] = sign * t[k];
-        g->sign[l] = g->step_squared[l] < 1e-6f ? sign : 0.0f;
-    }
-}
-
-/** Keep the valid poses of candidates first .. first + here. */
-static void keep_poses(struct vf_essential_batch *b, const struct work *w, int first, int here)
-{
-    const struct candidates *g = &w->candidates;
-    for (int l = 0; l < here; l++) {
-        const int s = w->from[first + l];
-        struct vf_pose *pose = &b->pose[s][b->poses[s]];
-        if (g->sign[l] == 0.0f) continue;
-        for (int k = 0; k < 9; k++) pose->R[k] = g->pose[k][l];
-        for (int k = 0; k < 3; k++) pose->t[k] = g->pose[9 + k][l];
-        b->poses[s] += vf_pose_valid(pose);
-    }
-}
-
-/** Poses of all candidates. */
-static void solve_candidates(struct vf_essential_batch *b, struct work *w, int candidates)
-{
-    struct candidates *g = &w->candidates;
-    for (int first = 0; first < candidates; first += LANES) {
-        const int here = vf_min(candidates - first, LANES);
-        gather(w, first, here);
-        from_roots(g);
-        begin_polish(g);
-        for (int k = 0; k < VF_ESSENTIAL_NEWTON_STEPS && !all_converged(g); k++) polish_step(g);
-        end_polish(g);
-        find_poses(g);
-        keep_poses(b, w, first, here);
-    }
 }
 
 void vf_essential_batch_solve(struct vf_essential_batch *b, int count)
@@ -733,5 +423,6 @@ void vf_essential_batch_solve(struct vf_essential_batch *b, int count)
     eliminate(&w);
     make_resultants(&w);
     vf_roots_find(&w.roots, 10);
-    solve_candidates(b, &w, list_candidates(&w, count));
+    list_candidates(&w.candidates, &w.roots, count);
+    vf_essential_poses(b, &w.candidates, &w.sample, &w.solutions);
 }

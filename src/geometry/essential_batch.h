@@ -6,6 +6,7 @@
  * Out     the poses of each, in the order in which vf_essential_five() and vf_essential_pose() have them
  * Rule    that of essential_five.h. Equations, elimination and polynomial have a lane for each sample; the roots of all
  *         samples (math/roots.h) are then candidates, which are made solutions and poses by VF_BATCH at a time
+ *         (essential_poses.c)
  * Exact   each lane does the operations of essential_five.h in its order: the same bits
  * Memory  about 75 kB of stack
  * Shared  decomposition, parts of the polishing and poses are functions that host form and kernels share. Constraints,

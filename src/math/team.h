@@ -129,7 +129,6 @@ VF_FN double vf_group_sum_4(const double value[VF_GROUP_HELD(4)])
 #define VF_ITEMS(i, count) VF_TEAM(i, count)
 #define VF_PARTS(i, count) VF_TEAM(i, count)
 #define VF_GROUPS(lanes, i, count) VF_TEAM(i, count)
-#define VF_PART_GROUPS(lanes, i, count) VF_TEAM(i, count)
 #define VF_ROWS(r, first, end) for (int r = (end)-1; r >= (first); r--)
 #define VF_COLUMNS(c, first, end) VF_ROWS(c, first, end)
 #else
@@ -143,10 +142,6 @@ VF_FN double vf_group_sum_4(const double value[VF_GROUP_HELD(4)])
 
 /** Items of one block, spread over its threads. VF_ITEM_SYNC() between two loops. */
 #define VF_PARTS(i, count) for (int i = VF_PART_FIRST; i < (count); i += VF_PART_STEP)
-
-/** The same for a group each. */
-#define VF_PART_GROUPS(lanes, i, count)                                                                                \
-    for (int i = VF_PART_FIRST / VF_GROUP_SIZE(lanes); i < (count); i += VF_PART_STEP / VF_GROUP_SIZE(lanes))
 
 /** Elements of a matrix as items: rows spread over the warps of a block, the columns of a row over their lanes. */
 #define VF_ROWS(r, first, end) for (int r = (first) + VF_ROW_FIRST; r < (end); r += VF_ROW_STEP)

@@ -48,7 +48,7 @@ struct vf_window_memory {
 /* clang-format off */
 #define VF_READS_window(X) X(sight)
 #define VF_BEFORE_window(X)
-#define VF_GEOMETRY_window(X) X(active)
+#define VF_GEOMETRY_window(X) X(active) X(pair)
 #define VF_TUNING_window(X)
 /* clang-format on */
 VF_GEOMETRY_OF(window);

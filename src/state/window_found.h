@@ -140,11 +140,14 @@ VF_FN void vf_window_count_known(struct vf_window_work *k, uint32_t sights)
     VF_ITEM_SYNC();
     VF_PARTS(i, 1)
     {
-        k->known = k->refused = 0;
+        uint32_t known = 0, refused = 0;
+        VF_UNROLL_16
         for (int part = 0; part < VF_WINDOW_PARTS; part++) {
-            k->known += k->number[part];
-            k->refused += k->off[part];
+            known += k->number[part];
+            refused += k->off[part];
         }
+        k->known = known;
+        k->refused = refused;
     }
     VF_ITEM_SYNC();
 }

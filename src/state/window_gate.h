@@ -183,44 +183,44 @@ VF_FN int vf_gate_ranged(const struct vf_window *w, const struct vf_window_work 
     return l->sight[l->host].other_weight > 0.0f;
 }
 
-/** A sight, by what the gate says of it, in the counts of a part. */
-VF_FN void vf_gate_count(const struct vf_window *w, struct vf_window_work *k, uint32_t i, int part)
+/** Bits of the counts that a sight is in, by what the gate says of it. */
+VF_FN uint32_t vf_gate_counted(const struct vf_window *w, const struct vf_window_work *k, uint32_t i)
 {
     const uint32_t known = k->landmark_of[i] >= 0, tested = known && k->square[i] >= 0.0f;
     const struct vf_landmark *l = known ? &w->landmark[k->landmark_of[i]] : NULL;
     const uint32_t ranged = tested && vf_gate_ranged(w, k, i), off = k->off_sight[i] == VF_GATE_REFUSED;
     const uint32_t old = tested && l->refused < VF_GATE_REFUSALS && vf_gate_age_ns(w, l) >= VF_GATE_TRIAL_NS;
-    k->counts[VF_GATE_OF_PROVEN][part] += ranged && k->off_sight[i] == VF_GATE_TAKEN;
-    k->counts[VF_GATE_OF_REFUSED][part] += off;
-    k->counts[VF_GATE_OF_REFUSED_RANGED][part] += off && ranged;
-    k->counts[VF_GATE_OF_BOTH][part] += known && l->sight[w->newest].other_weight > 0.0f;
-    k->counts[VF_GATE_OF_TESTED][part] += tested;
-    k->counts[VF_GATE_OF_NOT_TAKEN][part] += off || (tested && l->refused >= VF_GATE_REFUSALS);
-    k->counts[VF_GATE_OF_OLD][part] += old;
-    k->counts[VF_GATE_OF_CLOSE][part] += old &&
-                                         k->square[i] - k->explained[i] <= VF_GATE_CLOSE * (float)vf_window_scatter(w);
+    const uint32_t close = old && k->square[i] - k->explained[i] <= VF_GATE_CLOSE * (float)vf_window_scatter(w);
+    const uint32_t both = known && l->sight[w->newest].other_weight > 0.0f;
+    const uint32_t proven = ranged && k->off_sight[i] == VF_GATE_TAKEN;
+    const uint32_t not_taken = off || (tested && l->refused >= VF_GATE_REFUSALS);
+    return proven << VF_GATE_OF_PROVEN | off << VF_GATE_OF_REFUSED | (off & ranged) << VF_GATE_OF_REFUSED_RANGED |
+           both << VF_GATE_OF_BOTH | tested << VF_GATE_OF_TESTED | not_taken << VF_GATE_OF_NOT_TAKEN |
+           old << VF_GATE_OF_OLD | close << VF_GATE_OF_CLOSE;
 }
 
-/** Counts of all sights: counts[][0]. Of one block. */
+/** Counts of all sights. Of one block. */
 VF_FN void vf_gate_counts(const struct vf_window *w, struct vf_window_work *k, uint32_t sights)
 {
-    VF_PARTS(part, VF_WINDOW_PARTS)
-    {
-        for (int n = 0; n < VF_GATE_COUNTS; n++) k->counts[n][part] = 0;
-        for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) vf_gate_count(w, k, i, part);
-    }
+    VF_PARTS(i, (int)sights)
+    k->counted[i] = vf_gate_counted(w, k, (uint32_t)i);
     VF_ITEM_SYNC();
     VF_PARTS(n, VF_GATE_COUNTS)
-    for (int part = 1; part < VF_WINDOW_PARTS; part++) k->counts[n][0] += k->counts[n][part];
+    {
+        uint32_t count = 0;
+        VF_UNROLL_16
+        for (uint32_t i = 0; i < sights; i++) count += k->counted[i] >> n & 1;
+        k->counts[n] = count;
+    }
     VF_ITEM_SYNC();
 }
 
 /** 1 if there is a body beside the world. */
 VF_FN int vf_gate_sees_body(const struct vf_window *w, const struct vf_window_work *k)
 {
-    const uint32_t close = k->counts[VF_GATE_OF_CLOSE][0];
-    return vf_gate_can_tell(w) && close >= VF_GATE_FEWEST_CLOSE && 2 * close >= k->counts[VF_GATE_OF_OLD][0] &&
-           VF_GATE_BODY * k->counts[VF_GATE_OF_NOT_TAKEN][0] >= k->counts[VF_GATE_OF_TESTED][0];
+    const uint32_t close = k->counts[VF_GATE_OF_CLOSE];
+    return vf_gate_can_tell(w) && close >= VF_GATE_FEWEST_CLOSE && 2 * close >= k->counts[VF_GATE_OF_OLD] &&
+           VF_GATE_BODY * k->counts[VF_GATE_OF_NOT_TAKEN] >= k->counts[VF_GATE_OF_TESTED];
 }
 
 /** Least verdict that is not taken: landmarks on trial do not count in a dispute, nor where there are enough others
@@ -230,10 +230,10 @@ VF_FN void vf_gate_least(struct vf_window *w, struct vf_window_work *k, uint32_t
     vf_gate_counts(w, k, sights);
     VF_PARTS(i, 1)
     {
-        const int paired = k->counts[VF_GATE_OF_BOTH][0] > 0;
-        w->proven = k->counts[VF_GATE_OF_PROVEN][0];
+        const int paired = k->counts[VF_GATE_OF_BOTH] > 0;
+        w->proven = k->counts[VF_GATE_OF_PROVEN];
         w->body = (uint32_t)vf_gate_sees_body(w, k);
-        k->contrary = k->counts[paired ? VF_GATE_OF_REFUSED : VF_GATE_OF_REFUSED_RANGED][0];
+        k->contrary = k->counts[paired ? VF_GATE_OF_REFUSED : VF_GATE_OF_REFUSED_RANGED];
         const int tries = vf_gate_can_tell(w) && (w->dispute_s > 0.0 || w->proven >= VF_GATE_PROVEN);
         k->least_off = tries ? VF_GATE_ON_TRIAL : VF_GATE_SPENT;
     }
@@ -250,12 +250,12 @@ VF_FN void vf_gate_take(struct vf_landmark *l, uint32_t newest, int off, int lea
     l->tried = 0;
 }
 
-/** Sights of the newest frame, refused or not; poses relative to hosts are there. Of one block. */
+/** Sights of the newest frame, refused or not; poses relative to hosts, and vf_window_ranges(), are there. Of one
+ *  block. */
 VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
 {
     VF_PARTS(block, 2)
     if (w->taken >= VF_GATE_BELIEVED) w->believed[block] = vf_gate_block(w, block);
-    vf_window_ranges(w, k);
     VF_PARTS(i, (int)sights)
     k->square[i] = vf_gate_square(w, k, k->landmark_of[i], &k->explained[i]);
     VF_ITEM_SYNC();
@@ -263,7 +263,7 @@ VF_FN void vf_window_gate(struct vf_window *w, struct vf_window_work *k, uint32_
     { /* the last one: of any size */
         const float most = i < VF_GATE_LEVELS ? VF_GATE_LEVEL * (float)(1 << i) : 1e30f;
         uint32_t count = 0;
-        VF_UNROLL_4
+        VF_UNROLL_16
         for (uint32_t j = 0; j < sights; j++) count += k->square[j] >= 0.0f && k->square[j] <= most;
         k->within[i] = count;
     }

@@ -51,9 +51,15 @@ VF_FN void vf_window_count_alive(const struct vf_window *w, struct vf_window_wor
     }
     VF_ITEM_SYNC();
     VF_PARTS(h, VF_WINDOW_FRAMES)
-    for (int part = 1; part < VF_WINDOW_PARTS; part++) {
-        k->host[h].part[0] += k->host[h].part[part];
-        k->host[h].seen[0] += k->host[h].seen[part];
+    {
+        uint32_t hosted = 0, alive = 0;
+        VF_UNROLL_16
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) {
+            hosted += k->host[h].part[part];
+            alive += k->host[h].seen[part];
+        }
+        k->host[h].part[0] = hosted;
+        k->host[h].seen[0] = alive;
     }
 }
 

@@ -39,8 +39,9 @@
 #define VF_SECOND_S 3.0
 #define VF_SECOND_MOST_S 8.0
 
-/** Time for which an error of the velocity lasts, at most [s]. */
-#define VF_SECOND_STEADY_S 1.0f
+/** Time for which an error of the velocity lasts, at most [s]: longer than camera 1 is out after matches off its lines
+ *  (30 frames), in which nothing tells how long the way is. */
+#define VF_SECOND_STEADY_S 2.0f
 
 /** What a landmark's sights tell of its inverse range, a value for each lane of a group, whose lanes are frames. */
 struct vf_second_rows {
@@ -159,13 +160,12 @@ VF_FN void vf_second_judge(struct vf_window *w, uint32_t tested, uint32_t contra
         w->second_off_s -= w->second_off_s > 0.0 ? dt_s : 0.0;
 }
 
-/** How well ranges are known, and verdicts on camera 1's sights, of all landmarks, before camera 0's. Of one block. */
+/** How well ranges are known, and verdicts on camera 1's sights, of all landmarks, before camera 0's. */
 VF_FN void vf_window_ranges(const struct vf_window *w, struct vf_window_work *k)
 {
     const struct vf_landmark_rig rig = vf_window_landmark_rig(w);
-    VF_PART_GROUPS(16, i, VF_WINDOW_LANDMARKS)
+    VF_GROUPS(16, i, VF_WINDOW_LANDMARKS)
     vf_second_verdict(w, k, &rig, i);
-    VF_ITEM_SYNC();
 }
 
 /** Camera 1's sights in the newest frame: taken or not. off_sight has camera 0's verdicts. Of one block. */
@@ -185,6 +185,7 @@ VF_FN void vf_window_second(struct vf_window *w, struct vf_window_work *k, uint3
     VF_PARTS(i, 1)
     {
         uint32_t tested = 0, contrary = 0;
+        VF_UNROLL_16
         for (int part = 0; part < VF_WINDOW_PARTS; part++) {
             tested += k->number[part];
             contrary += k->off[part];

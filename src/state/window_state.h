@@ -11,7 +11,7 @@
  *         Factors: preintegrals between neighbouring frames, random walks of the biases, sights of landmarks, a prior.
  *         A landmark is a bearing and an inverse range in its host frame; it is projected out of its sights
  *         (window_landmark.h), so that what is left of them depends on the poses of frames relative to the host alone.
- *         VF_WINDOW_ITERATIONS steps of Levenberg and Marquardt, each taken if the cost falls, and else undone
+ *         vf_window_steps() steps of Levenberg and Marquardt, each taken if the cost falls, and else undone
  *         A frame in which fewer than VF_WINDOW_KNOWN of the tracks are landmarks becomes a keyframe: its other tracks
  *         become landmarks hosted in it. The oldest of the frames with velocity and biases leaves them behind after
  *         each step: a keyframe keeps its pose, another is marginalised, its sights forgotten. A keyframe that has to
@@ -43,8 +43,17 @@
 #define VF_WINDOW_LANDMARKS 256
 #define VF_WINDOW_SIGHTS 256
 
-/** Steps of a frame's optimisation. */
-#define VF_WINDOW_ITERATIONS 4
+/** Steps of a frame's optimisation, by the number of cameras, and damping of the first as a share of each diagonal
+ *  element. Along what the pictures hardly tell, as camera 1's offset and with it the velocity, the curvature is a
+ *  millionth of the diagonal: a damping of that size holds them where they are, whatever the number of steps. With one
+ *  camera ranges follow the velocity, and a start may have its sign wrong: that takes more steps, and shorter ones. */
+VF_FN int vf_window_steps(int32_t cameras) { return cameras > 1 ? 2 : 4; }
+VF_FN double vf_window_damping(int32_t cameras) { return cameras > 1 ? 1e-8 : 1e-5; }
+
+/** Damping behind a step that was taken, and behind one that was undone, times so much; the least behind the latter. */
+#define VF_WINDOW_DAMPING_LESS 0.1
+#define VF_WINDOW_DAMPING_MORE 100.0
+#define VF_WINDOW_DAMPING_LEAST 1e-3
 
 /** Share of tracks that are landmarks, below which a frame becomes a keyframe. */
 #define VF_WINDOW_KNOWN 0.7f

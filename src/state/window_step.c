@@ -45,12 +45,14 @@ void vf_window_run(struct vf_window *w, struct vf_window_work *k, const struct v
                    const struct vf_sight *sight, uint32_t sights)
 {
     vf_window_open(w, k, m, sight, sights, k->ids);
+    vf_window_ranges(w, k);
     if (w->rig.rests) vf_window_rest_of(w, k, sight, sights);
     vf_window_prepare(w, k, sights);
-    for (int i = 0; i <= VF_WINDOW_ITERATIONS; i++) {
+    const int steps = vf_window_steps(w->rig.cameras);
+    for (int i = 0; i <= steps; i++) {
         make_system(w, k);
         vf_window_judge(w, k);
-        if (i == VF_WINDOW_ITERATIONS) break;
+        if (i == steps) break;
         vf_window_solve(k);
         vf_window_go(w, k);
     }

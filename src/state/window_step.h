@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Step of the window as a sequence of launches; the host form calls them one after the other.
  *
- * Rule    vf_window_open(), of one block; vf_window_prepare(), and beside it vf_window_rest_of(), of a block each
- *         VF_WINDOW_ITERATIONS + 1 times: the launches of a system (window_system.h); vf_window_judge(), and, while
+ * Rule    vf_window_open(), of one block; vf_window_ranges(); vf_window_prepare(), and beside it
+ *         vf_window_rest_of(), of a block each
+ *         vf_window_steps() + 1 times: the launches of a system (window_system.h); vf_window_judge(), and, while
  *         there is a step to make, vf_window_solve() and vf_window_go(), of one block
  *         vf_window_close(), of one block, and beside it vf_window_cover(), of another one
  *         Where the newest frame sees fewer than VF_WINDOW_FEW landmarks of many, since pictures end or all tracks do,
@@ -120,7 +121,7 @@ VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const s
             ids[i] = w->landmark[i].id;
         } else {
             k->at = k->trial = k->steps = k->undone = k->still = k->rest.begins = 0;
-            k->damping = 1e-5;
+            k->damping = vf_window_damping(w->rig.cameras);
         }
     }
     VF_ITEM_SYNC();
@@ -134,14 +135,14 @@ VF_FN void vf_window_open(struct vf_window *w, struct vf_window_work *k, const s
     VF_PARTS(i, 1)
     vf_window_take_all(w, k);
     vf_window_cameras(w, k);
-}
-
-/** Second launch, what the first system needs, and which sights are taken. Of one block; beside it, of another one,
- *  vf_window_rest_of(), if rest is looked for. */
-VF_FN void vf_window_prepare(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
-{
     vf_window_lists(w, k);
     vf_window_poses(w, k);
+}
+
+/** Launch behind vf_window_ranges(): which sights are taken, and what the first system needs. Of one block; beside it,
+ *  of another one, vf_window_rest_of(), if rest is looked for. */
+VF_FN void vf_window_prepare(struct vf_window *w, struct vf_window_work *k, uint32_t sights)
+{
     vf_window_gate(w, k, sights);
     vf_window_lists(w, k);
 }
@@ -165,6 +166,7 @@ VF_FN double vf_window_misfit(const struct vf_window_work *k)
 {
     double cost = 0.0;
     uint32_t sights = 0;
+    VF_UNROLL_16
     for (int part = 0; part < VF_WINDOW_PARTS; part++) {
         cost += k->seen[part];
         sights += k->number[part];
@@ -184,7 +186,8 @@ VF_FN void vf_window_judge(struct vf_window *w, struct vf_window_work *k)
             w->cost = k->cost;
             w->misfit = vf_window_misfit(k) / vf_window_scatter(w);
         }
-        if (k->steps) k->damping *= good ? 0.1 : 100.0;
+        if (k->steps) k->damping *= good ? VF_WINDOW_DAMPING_LESS : VF_WINDOW_DAMPING_MORE;
+        if (!good && k->damping < VF_WINDOW_DAMPING_LEAST) k->damping = VF_WINDOW_DAMPING_LEAST;
         k->trial = k->at ^ 1;
     }
     VF_ITEM_SYNC();

@@ -628,8 +628,10 @@ VF_FN void vf_window_costs(const struct vf_window *w, struct vf_window_work *k)
     VF_ITEM_SYNC();
     VF_PARTS(i, 1)
     {
-        k->cost = 0.0;
-        for (int part = 0; part < VF_WINDOW_PARTS; part++) k->cost += k->part[part];
+        double cost = 0.0;
+        VF_UNROLL_16
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) cost += k->part[part];
+        k->cost = cost;
     }
 }
 

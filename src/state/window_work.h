@@ -142,7 +142,7 @@ struct vf_window_work {
     double part[VF_WINDOW_PARTS];
     double seen[VF_WINDOW_PARTS];                                      /* cost of sights, in parts */
     uint32_t off[VF_WINDOW_PARTS];                                     /* sights refused, in parts */
-    uint32_t counts[VF_GATE_COUNTS][VF_WINDOW_PARTS];                  /* of the gate, in parts */
+    uint32_t counts[VF_GATE_COUNTS];                                   /* of the gate */
     uint32_t number[VF_WINDOW_PARTS];                                  /* counts in parts */
     double from_first[VF_WINDOW_COLUMNS], of_prior[VF_WINDOW_COLUMNS]; /* x; prior's H x */
     double x[VF_WINDOW_COLUMNS];
@@ -159,6 +159,7 @@ struct vf_window_work {
      * the least with which it is not taken; sights within each level, and all */
     float square[VF_WINDOW_SIGHTS], explained[VF_WINDOW_SIGHTS];
     int32_t off_sight[VF_WINDOW_SIGHTS], least_off;
+    uint32_t counted[VF_WINDOW_SIGHTS]; /* bit n: the sight is one of counts[n] */
     /* of vf_second_verdict(): on camera 1's sight; 1 / variance of the inverse range by all other sights [m^2] */
     int32_t second[VF_WINDOW_LANDMARKS];
     float known_range[VF_WINDOW_LANDMARKS];

@@ -42,7 +42,7 @@ static uint32_t allowed(int stage, uint32_t active)
     uint32_t more = 0;
     if (stage == VF_track) more = VF_BIT(smooth);
     if (stage == VF_freeze) more = VF_BIT(detect);
-    if (stage == VF_pyramid && !(active & (VF_BIT(track) | VF_BIT(scale)))) more = VF_BIT(detect);
+    if ((stage == VF_pyramid || stage == VF_smooth) && !(active & VF_BIT(track))) more = VF_BIT(detect);
     if (stage == VF_match && active & VF_BIT(window)) more = VF_BIT(stereo);
     more &= active;
     for (int i = 0; i < VFRONT_STAGES; i++)

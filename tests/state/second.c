@@ -110,8 +110,8 @@ static void known(void **state)
     }
 }
 
-/** Share of its length by which a way may be off: deviation of the velocity for the time since the host, of a second at
- *  most, over the way. */
+/** Share of its length by which a way may be off: deviation of the velocity for the time since the host, of two seconds
+ *  at most, over the way. */
 static void doubt(void **state)
 {
     (void)state;
@@ -120,7 +120,7 @@ static void doubt(void **state)
     memset(&window, 0, sizeof window);
     for (int c = 0; c < 3; c++) window.covariance[(VF_NAV_V + c) * (VF_WINDOW_SAID + 1)] = 0.0003 * (c + 1);
     window.slot[1].t_ns = 1000000000u;
-    static const double seconds[4] = {0.25, 1, 1.5, 20}, lasts[4] = {0.25, 1, 1, 1};
+    static const double seconds[4] = {0.25, 1.5, 2.5, 20}, lasts[4] = {0.25, 1.5, 2, 2};
     for (int i = 0; i < 4; i++) {
         window.slot[0].t_ns = window.slot[1].t_ns + (uint64_t)(1e9 * seconds[i]);
         const double share = sqrt(0.0018) * lasts[i] / 0.5, got = (double)vf_second_doubt(&window, &l, &pose);

@@ -116,6 +116,7 @@ static struct vf_window_view view_of(struct vf_window_memory *m, const struct vf
     v.sight = s;
     v.window = m;
     v.given = g;
+    v.geometry.pair.placed = given->rig.cameras > 1;
     v.clock = clock_device;
     return v;
 }
