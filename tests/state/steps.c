@@ -6,15 +6,24 @@
 
 #include "state/window_step.h"
 
+/** Turn of camera 1 about its y axis by which what the estimator is told differs from the rig [rad]: its bearings seem
+ *  to be so far along the epipolar lines. */
+static double offset_of_rig(void)
+{
+    double sum = 0.0; /* element x z of true times told', of small angles */
+    for (int k = 0; k < 3; k++) sum += sim.rig.R_1_0[k] * sim.told.R_1_0[6 + k];
+    return -sum;
+}
+
 /** Flights with cameras and IMU as KITTI's, calibration off by what is possible: the position is as good as its
- *  covariance says, and camera 1's offset within its deviations. A damping that does not give way, as of 1e-5, holds
+ *  covariance says, and so is camera 1's offset. A damping that does not give way, as of 1e-5, holds
  *  the offset, and with it the velocity: NEES of 5 of 3, 1.1 m off. */
 static void road(void **state)
 {
     (void)state;
     enum { RUNS = 8 };
     static const double possible[] = {VF_WINDOW_MOUNT_RAD, VF_WINDOW_OFFSET_S, VF_WINDOW_DISPARITY_RAD};
-    double mean = 0.0, apart = 0.0;
+    double mean = 0.0, apart = 0.0, offset = 0.0;
     for (int run = 0; run < RUNS; run++) {
         struct sim_options o = sim_usual();
         vfront_nav_t nav;
@@ -30,10 +39,14 @@ static void road(void **state)
             sim_block(&nav, 0, 3, P);
             square += sim_square(P, e, 3) / sim.frames;
         }
-        print_message("run %d: position off by %.2f m, NEES %.2f of 3\n", run, length(e), square);
-        mean += square / RUNS, apart += length(e) * length(e) / RUNS;
+        const double off = window.stereo_rad[VF_STEREO_OFFSET] - offset_of_rig(),
+                     sigma = sqrt(window.covariance[VF_WINDOW_SAID_DISPARITY * (VF_WINDOW_SAID + 1)]);
+        print_message("run %d: position off by %.2f m, NEES %.2f of 3; offset %.3f mrad, off by %.3f, deviation %.3f\n",
+                      run, length(e), square, 1e3 * offset_of_rig(), 1e3 * off, 1e3 * sigma);
+        mean += square / RUNS, apart += length(e) * length(e) / RUNS, offset += off * off / (sigma * sigma) / RUNS;
     }
     REQUIRE(mean < 3.5 && sqrt(apart) < 0.7, "NEES %.2f of 3, %.2f m\n", mean, sqrt(apart));
+    REQUIRE(offset < 3, "offset: %.2f of 1\n", offset);
 }
 
 /** Verdicts on steps: a cost that falls is taken, one that rises is not, and what follows is shorter. */
@@ -61,8 +74,6 @@ static void verdicts(void **state)
         if (undone[i]) assert_true(work.damping >= VF_WINDOW_DAMPING_LEAST && work.damping > before);
         before = work.damping;
     }
-    assert_int_equal(vf_window_steps(1), 4);
-    assert_int_equal(vf_window_steps(2), 2);
 }
 
 int main(void)
