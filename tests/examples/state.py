@@ -175,7 +175,8 @@ def oracle(rows, has_up):
 
 def make(random):
     """A flight whose states drift, as rows of oracle(), and whether its truth has a vertical."""
-    count, rate, speed = int(random.choice([3, 12, 80, 400])), random.choice([9.6, 20, 30]), random.choice([0.05, 1.0, 20.0])
+    count, rate = int(random.choice([3, 12, 80, 400])), random.choice([9.6, 20, 30])
+    speed = random.choice([0.05, 1.0, 20.0]) * random.uniform(0.97, 1.03)  # 100 m is no whole number of steps, where rounding would choose the stretch
     has_up, gaps, rows = bool(random.random() < 0.8), random.random() < 0.5, []
     W = pose(about_z(random.uniform(-3, 3)) if has_up else turn(random.normal(size=3)), random.normal(size=3) * 30)
     true, off, resets, t, waits = pose(turn(random.normal(size=3)), np.zeros(3)), np.eye(4), 0, 1e3, int(random.integers(0, 6))
