@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "course_internal.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
+#include "message.h"
 #include "text.h"
 
 #define CAMERA_DARK 0.96    /* light of camera 1 */
@@ -14,15 +14,8 @@
 #define BOARD_M 1.6             /* distance of the board */
 #define BOARD_IN_NS 1500000000u /* it takes to come in, and to leave */
 
-__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
-{
-    static char message[TEXT_PATH_BYTES + 200];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
-    va_end(list);
-    return message;
-}
+static char failure[TEXT_PATH_BYTES + 200]; /* why a function failed */
+#define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)
 
 /* ---- settings ---------------------------------------------------------------------------------------------------- */
 
@@ -155,20 +148,20 @@ const vfront_imu_t *course_imu(const course_t *c, uint32_t *count)
 static const char *set_up(struct course *c, const char *path)
 {
     const double flown_s = c->spline.seconds - 2.0 * SPARE_S - 1e-3 * c->set.from_ms;
-    if (!(flown_s >= 0.5)) return fail("%s: %.3g s are left of it, 0.5 s are needed", path, flown_s);
+    if (!(flown_s >= 0.5)) return FAIL("%s: %.3g s are left of it, 0.5 s are needed", path, flown_s);
     c->frames = (uint32_t)(flown_s * c->set.rate_hz);
     c->scene = synthetic_open(c->set.width_px, c->set.height_px);
     c->light = malloc((size_t)c->set.width_px * (size_t)c->set.height_px * sizeof *c->light);
-    if (!c->scene || !c->light) return fail("%s: no memory", path);
+    if (!c->scene || !c->light) return FAIL("%s: no memory", path);
     mount(c);
-    return build_hall(c) && course_draw_imu(c) ? NULL : fail("%s: no memory", path);
+    return build_hall(c) && course_draw_imu(c) ? NULL : FAIL("%s: no memory", path);
 }
 
 const char *course_open(course_t **course, const char *path, const course_settings_t *settings)
 {
     *course = NULL;
     struct course *c = calloc(1, sizeof *c);
-    if (!c) return fail("%s: no memory", path);
+    if (!c) return FAIL("%s: no memory", path);
     c->set = *settings;
     const char *error = spline_read(&c->spline, path, 1e-3 * c->set.smooth_ms);
     if (!error) error = set_up(c, path);

@@ -2,11 +2,11 @@
 #include "course_spline.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "message.h"
 #include "pose.h"
 #include "text.h"
 
@@ -25,15 +25,8 @@ struct lines {
     uint32_t count, capacity;
 };
 
-__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
-{
-    static char message[TEXT_PATH_BYTES + 200];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
-    va_end(list);
-    return message;
-}
+static char failure[TEXT_PATH_BYTES + 200]; /* why a function failed */
+#define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)
 
 /* ---- file -------------------------------------------------------------------------------------------------------- */
 
@@ -65,18 +58,18 @@ static const char *read_line(struct lines *l, const text_t *t, const char *text)
 {
     double v[9];
     if (text_numbers(text, v, 9) != 8)
-        return fail("%s:%d: not the 8 numbers of a trajectory: t [s] px py pz qx qy qz qw", t->path, t->line);
+        return FAIL("%s:%d: not the 8 numbers of a trajectory: t [s] px py pz qx qy qz qw", t->path, t->line);
     for (int i = 0; i < 8; i++)
-        if (!(v[i] > -1e10 && v[i] < 1e10)) return fail("%s:%d: a number that is no pose", t->path, t->line);
+        if (!(v[i] > -1e10 && v[i] < 1e10)) return FAIL("%s:%d: a number that is no pose", t->path, t->line);
     const double since_s = l->count ? v[0] - l->line[l->count - 1].t_s : APART_S;
-    if (since_s < -BACK_S) return fail("%s:%d: goes back in time", t->path, t->line);
+    if (since_s < -BACK_S) return FAIL("%s:%d: goes back in time", t->path, t->line);
     if (since_s < APART_S) return NULL;
     struct line *to = append(l);
-    if (!to) return fail("%s: no memory", t->path);
+    if (!to) return FAIL("%s: no memory", t->path);
     const struct line *before = l->count > 1 ? to - 1 : NULL;
     to->t_s = v[0];
     memcpy(to->value, &v[1], sizeof to->value);
-    if (!set_quaternion(to, before)) return fail("%s:%d: a quaternion that is not of length 1", t->path, t->line);
+    if (!set_quaternion(to, before)) return FAIL("%s:%d: a quaternion that is not of length 1", t->path, t->line);
     return NULL;
 }
 
@@ -135,14 +128,14 @@ static void smooth(const struct lines *l, double t_s, double reach_s, double val
 
 static const char *set_points(spline_t *s, const struct lines *l, double reach_s, const char *path)
 {
-    if (l->count < FEWEST) return fail("%s: %u poses, %d are needed", path, (unsigned)l->count, (int)FEWEST);
+    if (l->count < FEWEST) return FAIL("%s: %u poses, %d are needed", path, (unsigned)l->count, (int)FEWEST);
     const double begin = l->line[0].t_s, end = l->line[l->count - 1].t_s;
     s->seconds = end - begin;
     if (!(s->seconds >= 0.5 && s->seconds <= LONGEST_S))
-        return fail("%s: %.3g s long; 0.5 s to %.0f s are needed", path, s->seconds, LONGEST_S);
+        return FAIL("%s: %.3g s long; 0.5 s to %.0f s are needed", path, s->seconds, LONGEST_S);
     s->points = (uint32_t)(s->seconds / SPLINE_STEP_S) + DEGREE + 2;
     s->point = malloc(s->points * sizeof *s->point);
-    if (!s->point) return fail("%s: no memory", path);
+    if (!s->point) return FAIL("%s: no memory", path);
     for (uint32_t i = 0; i < s->points; i++) {
         const double t = begin + ((double)i - 2.0) * SPLINE_STEP_S;
         smooth(l, t < begin ? begin : t > end ? end : t, reach_s, s->point[i]);

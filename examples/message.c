@@ -8,6 +8,15 @@
 
 const char *message_program = "replay";
 
+const char *message_print(char *to, size_t bytes, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    vsnprintf(to, bytes, format, list);
+    va_end(list);
+    return to;
+}
+
 const char *message_text(const char *format, ...)
 {
     static _Thread_local char text[640];

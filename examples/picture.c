@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +14,10 @@
 #include <setjmp.h>
 #endif
 
-static char message[4608];
+#include "message.h"
 
-/** Message of a failed function. */
-__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
-    va_end(list);
-    return message;
-}
+static char failure[4608]; /* why a function failed */
+#define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)
 
 int picture_named(const char *name)
 {
@@ -43,12 +35,12 @@ int picture_named(const char *name)
 static const char *resize(picture_t *p, const char *path, uint32_t width, uint32_t height, int32_t bytes)
 {
     if (!width || !height || width > PICTURE_SIDE_MOST_PX || height > PICTURE_SIDE_MOST_PX)
-        return fail("%s: a picture of %ux%u, not within 1..%d on a side", path, (unsigned)width, (unsigned)height,
+        return FAIL("%s: a picture of %ux%u, not within 1..%d on a side", path, (unsigned)width, (unsigned)height,
                     PICTURE_SIDE_MOST_PX);
     const size_t need = (size_t)width * height * (size_t)bytes;
     if (need > p->capacity_bytes) {
         void *more = realloc(p->pixels, need);
-        if (!more) return fail("%s: no memory for %ux%u pixels", path, (unsigned)width, (unsigned)height);
+        if (!more) return FAIL("%s: no memory for %ux%u pixels", path, (unsigned)width, (unsigned)height);
         p->pixels = more;
         p->capacity_bytes = need;
     }
@@ -108,7 +100,7 @@ static const char *read_pnm_header(FILE *file, const char *path, struct pnm_head
 {
     const int letter = getc(file), kind = getc(file);
     if (letter != 'P' || (kind != '2' && kind != '3' && kind != '5' && kind != '6'))
-        return fail("%s: not a PNG, PGM or PPM file", path);
+        return FAIL("%s: not a PNG, PGM or PPM file", path);
     h->text = kind < '5';
     h->channels = kind == '3' || kind == '6' ? 3 : 1;
     h->width = read_number(file);
@@ -116,7 +108,7 @@ static const char *read_pnm_header(FILE *file, const char *path, struct pnm_head
     h->maximum = read_number(file);
     const int gap = h->text ? ' ' : getc(file);
     if (h->width == UINT32_MAX || h->height == UINT32_MAX || !h->maximum || h->maximum > 65535 || !isspace(gap))
-        return fail("%s: damaged head of a PGM or PPM file", path);
+        return FAIL("%s: damaged head of a PGM or PPM file", path);
     return NULL;
 }
 
@@ -149,7 +141,7 @@ static const char *read_pnm(picture_t *p, FILE *file, const char *path)
         uint32_t v[3] = {0, 0, 0};
         for (uint32_t c = 0; c < h.channels; c++) {
             v[c] = read_sample(file, &h, p->bytes);
-            if (v[c] == UINT32_MAX) return fail("%s: damaged, or cut off after %zu of %zu pixels", path, i, count);
+            if (v[c] == UINT32_MAX) return FAIL("%s: damaged, or cut off after %zu of %zu pixels", path, i, count);
         }
         put(p, i, h.channels == 3 ? luma(v[0], v[1], v[2]) : v[0]);
     }
@@ -255,9 +247,9 @@ static const char *read_png(picture_t *p, FILE *file, const char *path)
     if (f.png) f.info = png_create_info_struct(f.png);
     const char *error = NULL;
     if (!f.info)
-        error = fail("%s: libpng cannot be started", path);
+        error = FAIL("%s: libpng cannot be started", path);
     else if (!decode(&f, file))
-        error = fail("%s: truncated or damaged PNG (%s)", path, f.reason);
+        error = FAIL("%s: truncated or damaged PNG (%s)", path, f.reason);
     else
         error = convert_to_grey(p, &f, path);
     png_destroy_read_struct(&f.png, &f.info, NULL);
@@ -307,7 +299,7 @@ static const char *read_png(picture_t *p, FILE *file, const char *path)
 {
     (void)p;
     (void)file;
-    return fail("%s: a PNG, and this build has no libpng: install libpng-dev and build again, or convert to PGM", path);
+    return FAIL("%s: a PNG, and this build has no libpng: install libpng-dev and build again, or convert to PGM", path);
 }
 
 static int write_pixels(FILE *file, const void *pixels, int32_t width, int32_t height, int32_t channels, int32_t bytes)
@@ -330,8 +322,8 @@ static const char *read_by_content(picture_t *p, FILE *file, const char *path)
     static const uint8_t png_signature[4] = {0x89, 'P', 'N', 'G'};
     uint8_t start[4];
     const size_t count = fread(start, 1, sizeof start, file);
-    if (ferror(file)) return fail("%s: %s", path, strerror(errno));
-    if (count == 0) return fail("%s: an empty file", path);
+    if (ferror(file)) return FAIL("%s: %s", path, strerror(errno));
+    if (count == 0) return FAIL("%s: an empty file", path);
     rewind(file);
     const int is_png = count == sizeof start && memcmp(start, png_signature, sizeof start) == 0;
     return is_png ? read_png(p, file, path) : read_pnm(p, file, path);
@@ -340,7 +332,7 @@ static const char *read_by_content(picture_t *p, FILE *file, const char *path)
 const char *picture_read(picture_t *p, const char *path)
 {
     FILE *file = fopen(path, "rb");
-    if (!file) return fail("%s: %s", path, strerror(errno));
+    if (!file) return FAIL("%s: %s", path, strerror(errno));
     const char *error = read_by_content(p, file, path);
     fclose(file);
     return error;
@@ -352,13 +344,13 @@ static const char *write_file(const char *stem, const void *pixels, int32_t widt
     char path[4200];
     snprintf(path, sizeof path, "%s.%s", stem, extension_of(channels));
     FILE *file = fopen(path, "wb");
-    if (!file) return fail("%s: %s", path, strerror(errno));
+    if (!file) return FAIL("%s: %s", path, strerror(errno));
     errno = 0;
     int done = write_pixels(file, pixels, width_px, height_px, channels, bytes);
     done = fflush(file) == 0 && done;
     const int reason = errno;
     done = fclose(file) == 0 && done;
-    return done ? NULL : fail("%s: cannot be written: %s", path, reason ? strerror(reason) : "error of libpng");
+    return done ? NULL : FAIL("%s: cannot be written: %s", path, reason ? strerror(reason) : "error of libpng");
 }
 
 const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px,

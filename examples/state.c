@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mahalanobis.h"
+
 #define ERRORS 15
 
 const char *state_name(uint32_t state)
@@ -27,6 +29,14 @@ double state_covariance(const vfront_nav_t *nav, int i, int j)
 int state_has_up(const vfront_nav_t *nav) { return !(nav->flags & VFRONT_NAV_NO_GRAVITY); }
 
 double state_variance(const vfront_nav_t *nav, int i) { return state_covariance(nav, i, i); }
+
+double state_mahalanobis(const vfront_nav_t *nav, const double *e, int at)
+{
+    double S[9];
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) S[3 * i + k] = state_covariance(nav, at + i, at + k);
+    return mahalanobis(S, &e[at], 3);
+}
 
 static state_frame_t *append(states_t *s)
 {

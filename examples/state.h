@@ -53,6 +53,10 @@ const state_frame_t *state_last(const states_t *states);
 double state_variance(const vfront_nav_t *nav, int i);
 double state_covariance(const vfront_nav_t *nav, int i, int j);
 
+/** Square of the Mahalanobis distance of the three errors e[at], e[at + 1], e[at + 2] of a state, in the order of
+ *  vfront_nav_t; -1: their covariance is not positive definite. */
+double state_mahalanobis(const vfront_nav_t *nav, const double *e, int at);
+
 /** Turn about z and shift after which `from` has position and yaw of `to`; the whole motion without `about_z`. */
 pose_t state_alignment(const pose_t *from, const pose_t *to, int about_z);
 

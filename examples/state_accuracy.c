@@ -145,26 +145,6 @@ static double tilt_of(const state_frame_t *f)
     return atan2(sqrt(square_of(cross)), a[0] * b[0] + a[1] * b[1] + a[2] * b[2]);
 }
 
-/** e' S^-1 e of three errors from `at` on, by Cholesky's factors; -1: S is not positive definite. */
-static double mahalanobis(const vfront_nav_t *nav, const double *e, int at)
-{
-    double L[3][3], y[3], square = 0.0;
-    for (int i = 0; i < 3; i++) {
-        y[i] = e[at + i];
-        for (int k = 0; k <= i; k++) {
-            L[i][k] = state_covariance(nav, at + i, at + k);
-            for (int j = 0; j < k; j++) L[i][k] -= L[i][j] * L[k][j];
-            if (k < i) L[i][k] /= L[k][k];
-        }
-        if (!(L[i][i] > 0.0)) return -1.0;
-        L[i][i] = sqrt(L[i][i]);
-        for (int k = 0; k < i; k++) y[i] -= L[i][k] * y[k];
-        y[i] /= L[i][i];
-        square += y[i] * y[i];
-    }
-    return square;
-}
-
 static void add_nees(state_nees_t *n, double square)
 {
     if (square < 0.0) return;
@@ -193,8 +173,8 @@ static int measure_errors(const states_t *s, state_accuracy_t *a)
         if (f->has_velocity) velocity += square_of(&e[6]);
         a->velocities += f->has_velocity != 0;
         if (into++ < NEES_FROM || (!s->has_up && state_has_up(&f->nav))) continue;
-        add_nees(&a->position, mahalanobis(&f->nav, e, 0));
-        add_nees(&a->attitude, mahalanobis(&f->nav, e, 3));
+        add_nees(&a->position, state_mahalanobis(&f->nav, e, 0));
+        add_nees(&a->attitude, state_mahalanobis(&f->nav, e, 3));
     }
     free(moved);
     a->tilt_deg = a->tilts ? DEG * sqrt(tilt / a->tilts) : 0.0;

@@ -3,21 +3,14 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/** Message of a failed function. */
-__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
-{
-    static char message[2 * TEXT_PATH_BYTES];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
-    va_end(list);
-    return message;
-}
+#include "message.h"
+
+static char failure[2 * TEXT_PATH_BYTES]; /* why a function failed */
+#define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)
 
 static const char *read_all(text_t *t, FILE *file)
 {
@@ -31,8 +24,8 @@ static const char *read_all(text_t *t, FILE *file)
         if (!more) free(t->content);
         t->content = more;
     }
-    if (!t->content) return fail("%s: no memory", t->path);
-    if (ferror(file)) return fail("%s: %s", t->path, strerror(errno));
+    if (!t->content) return FAIL("%s: no memory", t->path);
+    if (ferror(file)) return FAIL("%s: %s", t->path, strerror(errno));
     t->content[length] = 0;
     t->rest = t->content;
     return NULL;
@@ -42,9 +35,9 @@ const char *text_open(text_t *t, const char *path)
 {
     t->content = t->rest = NULL;
     t->line = 0;
-    if (snprintf(t->path, sizeof t->path, "%s", path) >= TEXT_PATH_BYTES) return fail("%s: name too long", path);
+    if (snprintf(t->path, sizeof t->path, "%s", path) >= TEXT_PATH_BYTES) return FAIL("%s: name too long", path);
     FILE *file = fopen(path, "rb");
-    if (!file) return fail("%s: %s", path, strerror(errno));
+    if (!file) return FAIL("%s: %s", path, strerror(errno));
     const char *error = read_all(t, file);
     fclose(file);
     if (error) text_close(t);

@@ -2,25 +2,17 @@
 #include "truth.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "message.h"
 #include "text.h"
 
 #define QUATERNION_OFF_MOST 1e-2 /* deviation of its length from 1, for few printed digits */
 
-/** Message of a failed function. */
-__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
-{
-    static char message[2 * TEXT_PATH_BYTES];
-    va_list list;
-    va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
-    va_end(list);
-    return message;
-}
+static char failure[2 * TEXT_PATH_BYTES]; /* why a function failed */
+#define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)
 
 static truth_pose_t *append(truth_t *truth)
 {
@@ -49,7 +41,7 @@ static const char *set_from_matrix(const text_t *t, const double v[12], truth_po
 {
     to->t_ns = 0;
     for (int i = 0; i < 12; i++) *(i % 4 == 3 ? &to->pose.t[i / 4] : &to->pose.R[i / 4 * 3 + i % 4]) = v[i];
-    if (!pose_is_rotation(to->pose.R)) return fail("%s:%d: the 3x3 part is not a rotation", t->path, t->line);
+    if (!pose_is_rotation(to->pose.R)) return FAIL("%s:%d: the 3x3 part is not a rotation", t->path, t->line);
     pose_orthonormalise(to->pose.R);
     return NULL;
 }
@@ -57,7 +49,7 @@ static const char *set_from_matrix(const text_t *t, const double v[12], truth_po
 static const char *set_from_quaternion(const text_t *t, const double place[3], const double xyzw[4], truth_pose_t *to)
 {
     const double length = sqrt(xyzw[0] * xyzw[0] + xyzw[1] * xyzw[1] + xyzw[2] * xyzw[2] + xyzw[3] * xyzw[3]);
-    if (!(fabs(length - 1.0) <= QUATERNION_OFF_MOST)) return fail("%s:%d: no unit quaternion", t->path, t->line);
+    if (!(fabs(length - 1.0) <= QUATERNION_OFF_MOST)) return FAIL("%s:%d: no unit quaternion", t->path, t->line);
     pose_rotation(to->pose.R, xyzw);
     memcpy(to->pose.t, place, sizeof to->pose.t);
     return NULL;
@@ -68,17 +60,17 @@ static const char *read_kitti(const text_t *t, const char *line, truth_pose_t *t
     double v[13];
     const int count = text_numbers(line, v, 13);
     if (count != 12)
-        return fail("%s:%d: %s12 numbers of a pose", t->path, t->line,
+        return FAIL("%s:%d: %s12 numbers of a pose", t->path, t->line,
                     count < 12 ? "fewer than the " : "more than the ");
-    return all_finite(v, 12) ? set_from_matrix(t, v, to) : fail("%s:%d: a number that is not finite", t->path, t->line);
+    return all_finite(v, 12) ? set_from_matrix(t, v, to) : FAIL("%s:%d: a number that is not finite", t->path, t->line);
 }
 
 static const char *read_tum(const text_t *t, const char *line, truth_pose_t *to)
 {
     double v[9];
     if (text_numbers(line, v, 9) != 8 || !all_finite(v, 8))
-        return fail("%s:%d: not a line `t x y z qx qy qz qw`", t->path, t->line);
-    if (!(v[0] >= 0.0 && v[0] < 1e10)) return fail("%s:%d: not a time in seconds", t->path, t->line);
+        return FAIL("%s:%d: not a line `t x y z qx qy qz qw`", t->path, t->line);
+    if (!(v[0] >= 0.0 && v[0] < 1e10)) return FAIL("%s:%d: not a time in seconds", t->path, t->line);
     to->t_ns = (uint64_t)(v[0] * 1e9 + 0.5);
     return set_from_quaternion(t, &v[1], &v[4], to);
 }
@@ -91,7 +83,7 @@ static const char *read_euroc(const text_t *t, const char *line, truth_pose_t *t
     to->t_ns = strtoull(line, &end, 10);
     end += strspn(end, " \t");
     const int count = end == line || *line == '-' || *end != ',' ? 0 : text_numbers(end + 1, v, 10);
-    if (count < 7 || !all_finite(v, 7)) return fail("%s:%d: not a line `t [ns],x,y,z,qw,qx,qy,qz`", t->path, t->line);
+    if (count < 7 || !all_finite(v, 7)) return FAIL("%s:%d: not a line `t [ns],x,y,z,qw,qx,qy,qz`", t->path, t->line);
     const double xyzw[4] = {v[4], v[5], v[6], v[3]};
     to->has_velocity = count == 10 && all_finite(&v[7], 3);
     if (to->has_velocity) memcpy(to->velocity_mps, &v[7], sizeof to->velocity_mps);
@@ -110,12 +102,12 @@ static const char *read_lines(truth_t *truth, text_t *t)
         if (!truth->count)
             truth->kind = strchr(line, ',') ? TRUTH_EUROC : text_numbers(line, v, 9) == 8 ? TRUTH_TUM : TRUTH_KITTI;
         truth_pose_t *to = append(truth);
-        if (!to) return fail("%s: no memory", t->path);
+        if (!to) return FAIL("%s: no memory", t->path);
         error = read[truth->kind](t, line, to);
         if (!error && truth->kind != TRUTH_KITTI && truth->count > 1 && to->t_ns <= to[-1].t_ns)
-            error = fail("%s:%d: not after the time of the line before", t->path, t->line);
+            error = FAIL("%s:%d: not after the time of the line before", t->path, t->line);
     }
-    return error || truth->count ? error : fail("%s: no pose in it", t->path);
+    return error || truth->count ? error : FAIL("%s: no pose in it", t->path);
 }
 
 const char *truth_read(truth_t *truth, const char *path)

@@ -195,8 +195,8 @@ BRIDGE_SRC_orb = src/image/ingest.c src/image/scale.c src/image/smooth.c src/fea
 BRIDGE_SRC_nav = $(SRC) $(wildcard examples/synthetic*.c)
 BRIDGE_SRC_ego = $(filter-out src/geometry/ego.c,$(SRC)) $(wildcard examples/synthetic*.c)
 BRIDGE_SRC_mavlink = examples/companion/mavlink.c
-BRIDGE_SRC_trajectory = $(addprefix examples/,trajectory.c truth.c accuracy.c pose.c text.c)
-BRIDGE_SRC_state = $(addprefix examples/,state.c state_accuracy.c state_plot.c diagram.c accuracy.c pose.c) $(wildcard examples/synthetic*.c)
+BRIDGE_SRC_trajectory = $(addprefix examples/,trajectory.c truth.c accuracy.c pose.c text.c message.c)
+BRIDGE_SRC_state = $(addprefix examples/,state.c mahalanobis.c state_accuracy.c state_plot.c diagram.c accuracy.c pose.c) $(wildcard examples/synthetic*.c)
 BRIDGE_CFG_graph = -DVFRONT_MAP=1
 BRIDGE_CFG_track = -DVFRONT_TRACKS=1024
 BRIDGE_CFG_orb = -DVFRONT_CAMERAS=1 -DVFRONT_KEYPOINTS=32768

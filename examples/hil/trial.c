@@ -107,26 +107,6 @@ static int odometry_is_finite(const mavlink_message_t *m)
     return good;
 }
 
-/** Root of e' P^-1 e of a position, by Cholesky. */
-static double sigmas_of(const vfront_nav_t *n, const double e[3])
-{
-    double L[3][3] = {{0}}, y[3], sum = 0.0;
-    for (int i = 0; i < 3; i++)
-        for (int k = 0; k <= i; k++) {
-            double v = state_covariance(n, i, k);
-            for (int j = 0; j < k; j++) v -= L[i][j] * L[k][j];
-            if (i == k && !(v > 0.0)) return (double)INFINITY;
-            L[i][k] = i == k ? sqrt(v) : v / L[k][k];
-        }
-    for (int i = 0; i < 3; i++) {
-        y[i] = e[i];
-        for (int k = 0; k < i; k++) y[i] -= L[i][k] * y[k];
-        y[i] /= L[i][i];
-        sum += y[i] * y[i];
-    }
-    return sqrt(sum);
-}
-
 /** Errors of the state, and whether it goes on from the one before. */
 static const char *judge_state(struct run *run, uint32_t index, const vfront_result_t *r, trial_frame_t *f)
 {
@@ -146,7 +126,8 @@ static const char *judge_state(struct run *run, uint32_t index, const vfront_res
         }
         f->has_error = 1;
         f->error_m = sqrt(square);
-        f->sigmas = sigmas_of(n, e);
+        const double distance = state_mahalanobis(n, e, 0);
+        f->sigmas = distance >= 0.0 ? sqrt(distance) : (double)INFINITY;
     }
     if (f->has_state && run->has_before && n->reset_counter == run->before.reset_counter) {
         double square = 0.0, variance = 0.0;

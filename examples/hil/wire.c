@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +16,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "examples/message.h"
 #include "examples/recording/bytes.h"
 #include "examples/recording/crc.h"
 #include "examples/recording/frame.h"
 
-static char message[300];
-
-__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
-    va_end(list);
-    return message;
-}
+static char failure[300]; /* why a function failed */
+#define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)
 
 uint64_t wire_now_ns(void)
 {
@@ -49,12 +41,12 @@ const char *wire_address(const char *where, struct sockaddr_in *address)
     memset(address, 0, sizeof *address);
     address->sin_family = AF_INET;
     if (!colon || colon == where || (size_t)(colon - where) >= sizeof host)
-        return fail("%.80s: not HOST:PORT, as 127.0.0.1:14600", where);
+        return FAIL("%.80s: not HOST:PORT, as 127.0.0.1:14600", where);
     memcpy(host, where, (size_t)(colon - where));
     host[colon - where] = 0;
     const long port = strtol(colon + 1, &end, 10);
-    if (!colon[1] || *end || port < 0 || port > 65535) return fail("%.80s: no port 0..65535", where);
-    if (inet_pton(AF_INET, host, &address->sin_addr) != 1) return fail("%.64s: no IPv4 address", host);
+    if (!colon[1] || *end || port < 0 || port > 65535) return FAIL("%.80s: no port 0..65535", where);
+    if (inet_pton(AF_INET, host, &address->sin_addr) != 1) return FAIL("%.64s: no IPv4 address", host);
     address->sin_port = htons((uint16_t)port);
     return NULL;
 }
@@ -68,13 +60,13 @@ const char *wire_listen(int *listener, const char *where, uint16_t *port)
     *listener = -1;
     if (error) return error;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return fail("%.80s: %s", where, strerror(errno));
+    if (fd < 0) return FAIL("%.80s: %s", where, strerror(errno));
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (bind(fd, (struct sockaddr *)&address, sizeof address) || listen(fd, 2) ||
         getsockname(fd, (struct sockaddr *)&address, &bytes)) {
         const int why = errno;
         close(fd);
-        return fail("%.80s: %s", where, strerror(why));
+        return FAIL("%.80s: %s", where, strerror(why));
     }
     *listener = fd;
     *port = ntohs(address.sin_port);
@@ -96,12 +88,12 @@ const char *wire_accept(wire_t *w, int listener, const char *peer, int timeout_m
     struct sockaddr_in from;
     struct in_addr wanted;
     *waited = 0;
-    if (inet_pton(AF_INET, peer, &wanted) != 1) return fail("%.64s: no IPv4 address", peer);
+    if (inet_pton(AF_INET, peer, &wanted) != 1) return FAIL("%.64s: no IPv4 address", peer);
     for (;;) {
         struct pollfd p = {.fd = listener, .events = POLLIN};
         socklen_t bytes = sizeof from;
         const int ready = poll(&p, 1, timeout_ms);
-        if (ready <= 0) return ready < 0 && errno != EINTR ? fail("poll: %s", strerror(errno)) : NULL;
+        if (ready <= 0) return ready < 0 && errno != EINTR ? FAIL("poll: %s", strerror(errno)) : NULL;
         const int fd = accept4(listener, (struct sockaddr *)&from, &bytes, SOCK_CLOEXEC);
         if (fd < 0) continue;
         if (from.sin_addr.s_addr == wanted.s_addr) {
@@ -122,7 +114,7 @@ const char *wire_connect(wire_t *w, const char *where, int timeout_ms)
     w->fd = -1;
     if (error) return error;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return fail("%.80s: %s", where, strerror(errno));
+    if (fd < 0) return FAIL("%.80s: %s", where, strerror(errno));
     begin(w, fd);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) && errno == EINPROGRESS) {
         struct pollfd p = {.fd = fd, .events = POLLOUT};
@@ -134,7 +126,7 @@ const char *wire_connect(wire_t *w, const char *where, int timeout_ms)
     }
     const int why = errno;
     wire_close(w);
-    return fail("%.80s: %s", where, strerror(why));
+    return FAIL("%.80s: %s", where, strerror(why));
 }
 
 void wire_close(wire_t *w)
@@ -150,7 +142,7 @@ const char *wire_limit(wire_t *w, size_t bytes)
     w->limit = bytes;
     if (bytes <= w->room) return NULL;
     uint8_t *more = realloc(w->payload, bytes);
-    if (!more) return fail("no memory for chunks of %zu bytes", bytes);
+    if (!more) return FAIL("no memory for chunks of %zu bytes", bytes);
     w->payload = more;
     w->room = bytes;
     return NULL;
@@ -168,9 +160,9 @@ static const char *send_all(wire_t *w, const void *from, size_t bytes)
             bytes -= (size_t)sent;
             continue;
         }
-        if (sent < 0 && errno != EAGAIN && errno != EINTR) return fail("the connection broke: %s", strerror(errno));
+        if (sent < 0 && errno != EAGAIN && errno != EINTR) return FAIL("the connection broke: %s", strerror(errno));
         struct pollfd p = {.fd = w->fd, .events = POLLOUT};
-        if (poll(&p, 1, w->timeout_ms) == 0) return fail("nothing is taken for %d ms", w->timeout_ms);
+        if (poll(&p, 1, w->timeout_ms) == 0) return FAIL("nothing is taken for %d ms", w->timeout_ms);
     }
     w->t_sent_ns = wire_now_ns();
     return NULL;
@@ -188,12 +180,12 @@ static const char *receive_all(wire_t *w, uint8_t *to, size_t bytes, int timeout
             have += (size_t)came;
             continue;
         }
-        if (came == 0) return fail("the other side closed the connection");
-        if (errno != EAGAIN && errno != EINTR) return fail("the connection broke: %s", strerror(errno));
+        if (came == 0) return FAIL("the other side closed the connection");
+        if (errno != EAGAIN && errno != EINTR) return FAIL("the connection broke: %s", strerror(errno));
         struct pollfd p = {.fd = w->fd, .events = POLLIN};
         const int ready = poll(&p, 1, have ? w->timeout_ms : timeout_ms);
         if (ready > 0 || (ready < 0 && have && errno == EINTR)) continue;
-        if (have) return fail("the rest of a chunk did not come for %d ms", w->timeout_ms);
+        if (have) return FAIL("the rest of a chunk did not come for %d ms", w->timeout_ms);
         return NULL;
     }
     *got = 1;
@@ -207,8 +199,8 @@ const char *wire_await_greeting(wire_t *w)
     uint8_t magic[RECORDING_MAGIC_BYTES];
     int got;
     const char *error = receive_all(w, magic, sizeof magic, w->timeout_ms, &got);
-    if (!error && !got) error = fail("no greeting for %d ms", w->timeout_ms);
-    if (!error && memcmp(magic, RECORDING_MAGIC, sizeof magic)) error = fail("the other side speaks something else");
+    if (!error && !got) error = FAIL("no greeting for %d ms", w->timeout_ms);
+    if (!error && memcmp(magic, RECORDING_MAGIC, sizeof magic)) error = FAIL("the other side speaks something else");
     return error;
 }
 
@@ -217,7 +209,7 @@ const char *wire_await_greeting(wire_t *w)
 static const char *send_head(wire_t *w, chunk_type_t type, uint64_t t_ns, size_t bytes, uint32_t crc)
 {
     uint8_t head[CHUNK_HEAD_BYTES];
-    if (bytes > CHUNK_BYTES_MOST) return fail("a chunk of %zu bytes", bytes);
+    if (bytes > CHUNK_BYTES_MOST) return FAIL("a chunk of %zu bytes", bytes);
     const chunk_t c = {(uint32_t)type, (uint32_t)bytes, w->sent++, crc, t_ns};
     chunk_write_head(head, &c);
     return send_all(w, head, sizeof head);
@@ -291,7 +283,7 @@ const char *wire_send_frame(wire_t *w, const vfront_frame_t *frame, int32_t came
     uint8_t small[FRAME_SMALL_BYTES];
     struct stream s = {w, 0, 0, NULL};
     const size_t bytes = frame_bytes(frame, cameras);
-    if (!bytes) return fail("a frame that cannot be sent: not in host memory, or no picture");
+    if (!bytes) return FAIL("a frame that cannot be sent: not in host memory, or no picture");
     const size_t used = frame_write_small(frame, cameras, after_reset ? FRAME_AFTER_RESET : 0, small, sizeof small);
     const char *error = NULL;
     for (; s.is_sent < 2 && !error; s.is_sent++) {
@@ -313,11 +305,11 @@ const char *wire_receive(wire_t *w, chunk_t *c, uint8_t **payload, int timeout_m
     const uint64_t came_ns = w->t_came_ns;
     error = chunk_read_head(head, c);
     if (!error && c->number != w->received++) error = "chunks are missing";
-    if (error) return fail("a chunk that is none: %s", error);
+    if (error) return FAIL("a chunk that is none: %s", error);
     if (c->bytes > w->limit)
-        return fail("a %s of %" PRIu32 " bytes, at most %zu are taken", chunk_type_name(c->type), c->bytes, w->limit);
+        return FAIL("a %s of %" PRIu32 " bytes, at most %zu are taken", chunk_type_name(c->type), c->bytes, w->limit);
     error = receive_all(w, w->payload, c->bytes, w->timeout_ms, &got);
-    if (!error && !got && c->bytes) error = fail("a chunk without its payload");
+    if (!error && !got && c->bytes) error = FAIL("a chunk without its payload");
     w->t_came_ns = came_ns;
     if (error || crc32_of(0, w->payload, c->bytes) == c->crc) return error;
     w->damaged++;

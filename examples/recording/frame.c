@@ -2,23 +2,15 @@
 #include "frame.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "bytes.h"
+#include "examples/message.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "pixels of two bytes are copied as they are");
 
-static char message[240];
-
-__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
-    va_end(list);
-    return message;
-}
+static char failure[240]; /* why a function failed */
+#define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)
 
 static size_t pixel_bytes(vfront_format_t format) { return format == VFRONT_GREY8 || format == VFRONT_NV12 ? 1 : 2; }
 
@@ -101,13 +93,13 @@ static const char *read_pictures(vfront_frame_t *f, const vfront_rig_t *rig, byt
         const uint32_t format = (uint32_t)bytes_get(b, 4);
         p->t_ns = bytes_get(b, 8);
         const uint64_t has_mask = bytes_get(b, 1);
-        if (format > VFRONT_NO_PICTURE) return fail("camera %d: pixel format %" PRIu32, (int)i, format);
+        if (format > VFRONT_NO_PICTURE) return FAIL("camera %d: pixel format %" PRIu32, (int)i, format);
         p->format = (vfront_format_t)format;
         masked[i] = has_mask == 1;
-        if (has_mask > 1) return fail("camera %d: neither a mask nor none", (int)i);
+        if (has_mask > 1) return FAIL("camera %d: neither a mask nor none", (int)i);
         if (p->format == VFRONT_NO_PICTURE) continue;
         if (p->width_px != rig->camera[i].width_px || p->height_px != rig->camera[i].height_px)
-            return fail("camera %d: a picture of %dx%d px, the rig has %dx%d", (int)i, (int)p->width_px,
+            return FAIL("camera %d: a picture of %dx%d px, the rig has %dx%d", (int)i, (int)p->width_px,
                         (int)p->height_px, (int)rig->camera[i].width_px, (int)rig->camera[i].height_px);
     }
     return NULL;
@@ -157,17 +149,17 @@ const char *frame_read(recorded_frame_t *out, const vfront_rig_t *rig, uint8_t *
     f->imu_count = (uint32_t)bytes_get(&b, 4);
     bytes_get(&b, 4);
     out->after_reset = flags & FRAME_AFTER_RESET;
-    if (cameras != rig->cameras) return fail("pictures of %d cameras, the rig has %d", (int)cameras, (int)rig->cameras);
+    if (cameras != rig->cameras) return FAIL("pictures of %d cameras, the rig has %d", (int)cameras, (int)rig->cameras);
     if (f->gyro_count > VFRONT_GYRO_SAMPLES || f->imu_count > VFRONT_IMU_SAMPLES)
-        return fail("%" PRIu32 " gyro and %" PRIu32 " IMU readings; this build takes %d and %d", f->gyro_count,
+        return FAIL("%" PRIu32 " gyro and %" PRIu32 " IMU readings; this build takes %d and %d", f->gyro_count,
                     f->imu_count, VFRONT_GYRO_SAMPLES, VFRONT_IMU_SAMPLES);
     if ((f->gyro_count && !(flags & FRAME_HAS_GYRO)) || (f->imu_count && !(flags & FRAME_HAS_IMU)))
-        return fail("readings of a frame that has none");
+        return FAIL("readings of a frame that has none");
     const char *error = read_pictures(f, rig, &b, masked);
     if (error) return error;
     read_readings(out, flags, &b);
     for (int32_t i = 0; i < rig->cameras; i++)
         if (f->picture[i].format != VFRONT_NO_PICTURE) read_pixels(&f->picture[i], masked[i], &b);
-    if (b.short_of) return fail("the frame is not whole");
-    return !bytes_left(&b) ? NULL : fail("%zu bytes too many in the frame", bytes_left(&b));
+    if (b.short_of) return FAIL("the frame is not whole");
+    return !bytes_left(&b) ? NULL : FAIL("%zu bytes too many in the frame", bytes_left(&b));
 }

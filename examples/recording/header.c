@@ -3,28 +3,20 @@
 #include "header.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "bytes.h"
+#include "examples/message.h"
 
 #ifndef RECORDING_SOURCES
 #define RECORDING_SOURCES "unknown"
 #endif
 #define TUNING_MOST 1024u
 
-static char message[600];
-
-__attribute__((format(printf, 1, 2))) static const char *fail(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    vsnprintf(message, sizeof message, format, list);
-    va_end(list);
-    return message;
-}
+static char failure[600]; /* why a function failed */
+#define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)
 
 static const vfront_value_t config[] = {VFRONT_CONFIG(VFRONT_VALUE_OF)};
 #define CONFIG_COUNT (sizeof config / sizeof *config)
@@ -149,9 +141,9 @@ static const char *get_mask(recording_header_t *h, bytes_t *b, int32_t i)
     const uint64_t has = bytes_get(b, 1);
     if (!has) return NULL;
     const uint8_t *from = has == 1 ? bytes_take(b, mask_bytes(c)) : NULL; /* what is there bounds the memory taken */
-    if (!from) return fail("camera %d: its mask is not whole", (int)i);
+    if (!from) return FAIL("camera %d: its mask is not whole", (int)i);
     h->mask[i] = malloc(mask_bytes(c));
-    if (!h->mask[i]) return fail("no memory for the mask of camera %d", (int)i);
+    if (!h->mask[i]) return FAIL("no memory for the mask of camera %d", (int)i);
     memcpy(h->mask[i], from, mask_bytes(c));
     c->mask = h->mask[i];
     c->mask_pitch_bytes = (uint32_t)c->width_px;
@@ -175,12 +167,12 @@ static const char *get_camera(recording_header_t *h, bytes_t *b, int32_t i)
     c->cx_px = lens[2];
     c->cy_px = lens[3];
     if (c->width_px < 16 || c->height_px < 16 || c->width_px > 4096 || c->height_px > 4096)
-        return fail("camera %d: pictures of %dx%d px", (int)i, (int)c->width_px, (int)c->height_px);
+        return FAIL("camera %d: pictures of %dx%d px", (int)i, (int)c->width_px, (int)c->height_px);
     if (c->width_px > VFRONT_WIDTH || c->height_px > VFRONT_HEIGHT)
-        return fail("camera %d: %dx%d px are more than this build takes, %dx%d: define VFRONT_WIDTH and VFRONT_HEIGHT "
+        return FAIL("camera %d: %dx%d px are more than this build takes, %dx%d: define VFRONT_WIDTH and VFRONT_HEIGHT "
                     "in a header and build with `make CFG=header.h`",
                     (int)i, (int)c->width_px, (int)c->height_px, VFRONT_WIDTH, VFRONT_HEIGHT);
-    if (model > VFRONT_LENS_EQUIDISTANT) return fail("camera %d: lens model %" PRIu32, (int)i, model);
+    if (model > VFRONT_LENS_EQUIDISTANT) return FAIL("camera %d: lens model %" PRIu32, (int)i, model);
     c->lens = (vfront_lens_t)model;
     return get_mask(h, b, i);
 }
@@ -190,7 +182,7 @@ static const char *get_rig(recording_header_t *h, bytes_t *b)
     const uint32_t cameras = (uint32_t)bytes_get(b, 4);
     double imu[8];
     if (cameras < 1 || cameras > VFRONT_CAMERAS)
-        return fail("%" PRIu32 " cameras; this build takes 1 to %d", cameras, VFRONT_CAMERAS);
+        return FAIL("%" PRIu32 " cameras; this build takes 1 to %d", cameras, VFRONT_CAMERAS);
     h->rig.cameras = (int32_t)cameras;
     for (int32_t i = 0; i < h->rig.cameras; i++) {
         const char *error = get_camera(h, b, i);
@@ -207,7 +199,7 @@ static const char *get_rig(recording_header_t *h, bytes_t *b)
 static const char *get_config(recording_header_t *h, bytes_t *b)
 {
     h->config_count = (uint32_t)bytes_get(b, 4);
-    if (h->config_count > HEADER_CONFIG_MOST) return fail("%" PRIu32 " values of the config", h->config_count);
+    if (h->config_count > HEADER_CONFIG_MOST) return FAIL("%" PRIu32 " values of the config", h->config_count);
     for (uint32_t i = 0; i < h->config_count; i++) {
         bytes_get_text(b, h->config[i].name);
         h->config[i].value = bytes_get(b, 8);
@@ -220,13 +212,13 @@ static const char *get_tuning(recording_header_t *h, bytes_t *b)
 {
     const uint32_t count = (uint32_t)bytes_get(b, 4);
     vfront_tuning_default(&h->tuning);
-    if (count > TUNING_MOST) return fail("%" PRIu32 " tuning values", count);
+    if (count > TUNING_MOST) return FAIL("%" PRIu32 " tuning values", count);
     for (uint32_t i = 0; i < count && !b->short_of; i++) {
         char name[HEADER_TEXT];
         bytes_get_text(b, name);
         const int32_t value = (int32_t)bytes_get(b, 4);
         if (!b->short_of && vfront_tuning_set(&h->tuning, name, value))
-            return fail("tuning value %s: this build has none of that name that can be %" PRId32, name, value);
+            return FAIL("tuning value %s: this build has none of that name that can be %" PRId32, name, value);
     }
     return NULL;
 }
@@ -237,7 +229,7 @@ const char *header_read(recording_header_t *h, uint8_t *payload, size_t bytes)
     memset(h, 0, sizeof *h);
     const uint32_t version = (uint32_t)bytes_get(&b, 4);
     if (version != HEADER_VERSION)
-        return fail("version %" PRIu32 " of the format; this program reads %u", version, HEADER_VERSION);
+        return FAIL("version %" PRIu32 " of the format; this program reads %u", version, HEADER_VERSION);
     h->abi = (uint32_t)bytes_get(&b, 4);
     h->port = (uint32_t)bytes_get(&b, 4);
     h->began_ns = bytes_get(&b, 8);
@@ -249,8 +241,8 @@ const char *header_read(recording_header_t *h, uint8_t *payload, size_t bytes)
     const char *error = get_config(h, &b);
     if (!error) error = get_rig(h, &b);
     if (!error) error = get_tuning(h, &b);
-    if (!error && b.short_of) error = fail("the header is not whole");
-    if (!error && bytes_left(&b)) error = fail("%zu bytes too many in the header", bytes_left(&b));
+    if (!error && b.short_of) error = FAIL("the header is not whole");
+    if (!error && bytes_left(&b)) error = FAIL("%zu bytes too many in the header", bytes_left(&b));
     if (error) header_free(h);
     return error;
 }
@@ -273,7 +265,7 @@ const char *header_other_config(const recording_header_t *h)
         for (uint32_t k = 0; k < h->config_count; k++) {
             if (strcmp(config[i].name, h->config[k].name) != 0 || config[i].value == h->config[k].value) continue;
             if (changes_nothing(config[i].name)) continue;
-            return fail("%s: %" PRIu64 " in the recording, %" PRIu64 " in this build", config[i].name,
+            return FAIL("%s: %" PRIu64 " in the recording, %" PRIu64 " in this build", config[i].name,
                         h->config[k].value, config[i].value);
         }
     return NULL;
