@@ -16,8 +16,8 @@
  *         multiple of the median of the matches. A point without a match is searched by the same windows where predict
  *         expects it, if it does: expect.h. Matches are not looked for in such intervals: a point has two or three
  *         candidates in the whole range, and even the true disparity as prediction brings at most 2 % more of them
- *         (figures: tests/README.md). So the agreement of the cameras, which is of matches alone, owes nothing to what
- *         was expected. Disparity is the focal length of camera 1 times the tangent of the angle between the
+ *         (figures: tests/geometry/README.md). So the agreement of the cameras, which is of matches alone, owes nothing
+ *         to what was expected. Disparity is the focal length of camera 1 times the tangent of the angle between the
  *         bearing and its direction at infinity: in the middle of rectified pictures the usual disparity, and less
  *         towards their sides.
  *         The deviation of a depth is that of its disparity, of three parts: one of all, more for coarser levels; one

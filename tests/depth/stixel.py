@@ -6,7 +6,7 @@
 
 --set    Tuning values that are not those of the preset.
 --only   These cameras alone: car rover drone.
---seeds  Scenes to draw. The presets were chosen on seeds 1 to 6; the table of tests/README.md is of 101 to 124.
+--seeds  Scenes to draw. The presets were chosen on seeds 1 to 6; the table of tests/depth/README.md is of 101 to 124.
 --preset Values of this camera for all; else each has its own.
 --given  The rig gives height and pitch of the camera; else the road is looked for.
 
