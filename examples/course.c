@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "course_internal.h"
 
-#include <stdio.h>
-
 #include "message.h"
 #include "text.h"
 

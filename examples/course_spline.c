@@ -2,7 +2,6 @@
 #include "course_spline.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 #include "frame.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "bytes.h"
 #include "examples/message.h"

@@ -176,7 +176,7 @@ def oracle(rows, has_up):
 def make(random):
     """A flight whose states drift, as rows of oracle(), and whether its truth has a vertical."""
     count, rate = int(random.choice([3, 12, 80, 400])), random.choice([9.6, 20, 30])
-    speed = random.choice([0.05, 1.0, 20.0]) * random.uniform(0.97, 1.03)  # 100 m is no whole number of steps, where rounding would choose the stretch
+    speed = random.choice([0.05, 1.0, 20.0]) * random.uniform(0.97, 1.03)  # drawn: with whole metres a frame, rounding would decide which frame is the first beyond 100 m
     has_up, gaps, rows = bool(random.random() < 0.8), random.random() < 0.5, []
     W = pose(about_z(random.uniform(-3, 3)) if has_up else turn(random.normal(size=3)), random.normal(size=3) * 30)
     true, off, resets, t, waits = pose(turn(random.normal(size=3)), np.zeros(3)), np.eye(4), 0, 1e3, int(random.integers(0, 6))
