@@ -19,8 +19,8 @@ T_CFLAGS = -std=c11 -O1 -g $(WARN) $(EXACT) -I. -Isrc $(SAN)
 CONFIG   = -DVFRONT_USER_CFG='"$(abspath tests/config/$(1).h)"'
 FIXTURE := $(wildcard tests/fixture/*.h tests/core/*.h tests/*/*_oracle.h) $(HEADERS)
 WRAP    := $(shell awk -F '[^A-Za-z_0-9]+' '/^CUDA_CALL|^CUDA_TURNED/ {print "-Wl,--wrap=" $$2}' tests/fake/cuda_calls.def)
-EARLY   := $(shell sed -n '/^\#define VF_EARLY(X)/,/[^\\]$$/s/^ *X.\([a-z]*\),.*/\1/p' port/cuda/cuda.h)# stages with early launches
-WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) $(EARLY:%=-Wl,--wrap=vf_%_early_cuda) -Wl,--wrap=cudaGetLastError
+APART   := $(shell sed -n '/^\#define VF_APART_BE/s/ X(\([a-z]*\), \([a-z]*\))/ \1_\2/gp' port/cuda/cuda.h | sed 's/^.define [^ ]*//')# launchers of stages apart from the rest
+WRAP_STAGES := $(STAGES:%=-Wl,--wrap=vf_%_cuda) $(APART:%=-Wl,--wrap=vf_%_cuda) -Wl,--wrap=cudaGetLastError
 WRAP_FAILOVER := $(addprefix -Wl$(comma)--wrap=,cudaGraphLaunch cudaStreamQuery cudaPointerGetAttributes cudaMemcpyAsync cudaStreamSynchronize)
 wraps   = $(if $(filter $(FAILOVER),$(1)),$(WRAP_FAILOVER))$(if $(filter alloc hang $(FAULTS),$(1)),$(WRAP) $(if $(filter hang $(FAULTS),$(1)),$(WRAP_STAGES)))
 WRAP_HOST := $(STAGES:%=-Wl,--wrap=vf_%_host)
@@ -106,7 +106,7 @@ $(addprefix $(FAKE)/,$(PORTS) $(FAULTS) hang $(FAILOVER) fuzz): $(FAKE)/%: $(FAK
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 
 $(FAKE)/graph: $(FAKE)/tests/core/graph.o $(FAKE_OBJ)
-	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaStreamEndCapture -lcmocka -lm -lpthread
+	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaStreamEndCapture -Wl,--wrap=cudaGraphInstantiate -lcmocka -lm -lpthread
 
 $(FAKE)/latency $(FAKE)/replay: $(FAKE)/%: $(FAKE)/examples/%.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm -lpthread
@@ -148,7 +148,7 @@ $(E_STEPS:%=$(BUILD)/emulate-small/%): $(BUILD)/emulate-small/%: FORCE
 	cp $(BUILD)/emulate-small/emulate/$*-900 $@
 $(BUILD)/emulate-small/airborne: $(BUILD)/emulate-small/failover # one make at a time in that folder
 $(BUILD)/emulate-small/carry: $(BUILD)/emulate-small/airborne
-E_RENAMED = $(foreach s,$(STAGES),-Dvf_$(s)_cuda=vf_$(s)_kernels) $(foreach s,$(EARLY),-Dvf_$(s)_early_cuda=vf_$(s)_early_kernels)
+E_RENAMED = $(foreach s,$(STAGES),-Dvf_$(s)_cuda=vf_$(s)_kernels) $(foreach s,$(APART),-Dvf_$(s)_cuda=vf_$(s)_kernels)
 $(EMULATE)/translated: tests/emulate/translate.py $(wildcard kernels/*.cuh kernels/*/*)
 	@mkdir -p $(@D)
 	$(PYTHON) tests/emulate/translate.py kernels $(EMULATE)/kernels && touch $@

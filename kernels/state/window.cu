@@ -124,49 +124,53 @@ static __global__ void __launch_bounds__(THREADS) try_k(const VF_CONSTANT vf_win
     vf_window_go(&now(s), &k);
 }
 
-/** New landmarks, what leaves; beside it, in another block, the covariance. */
+/** New landmarks, what leaves; the state told, but for its covariance. */
 static __global__ void __launch_bounds__(THREADS) close_k(const VF_CONSTANT vf_window_view s)
+{
+    vf_window_work &k = s.window->work;
+    if (!runs(s)) return;
+    vf_window_close(&now(s), &k, s.sight->sight, s.sight->count);
+    vf_window_tell(&now(s), &k, &s.window->nav);
+}
+
+/** Covariance of the state told. */
+static __global__ void __launch_bounds__(THREADS) cover_k(const VF_CONSTANT vf_window_view s)
 {
     __shared__ vf_tiles tiles;
     vf_window_work &k = s.window->work;
-    if (!runs(s)) return;
-    if (!blockIdx.x) {
-        vf_window_close(&now(s), &k, s.sight->sight, s.sight->count);
-    } else {
+    if (runs(s)) {
         vf_tile_cover(&now(s), &k, &tiles);
         vf_window_cover_corner(&now(s), &k);
         vf_window_tell_covariance(&now(s), &s.window->nav);
     }
+    __syncthreads();
+    if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
 #define ELIMINATE_BLOCKS 16
 
-/** Elimination of what leaves; behind these blocks, in another one, it is forgotten, and the state told. */
+/** Elimination of what leaves; behind these blocks, in another one, it is forgotten. */
 static __global__ void __launch_bounds__(THREADS) eliminate_k(const VF_CONSTANT vf_window_view s)
 {
     __shared__ vf_solve_gone room;
     vf_window_work &k = s.window->work;
     if (!runs(s)) return;
-    if (blockIdx.x < ELIMINATE_BLOCKS) {
+    if (blockIdx.x < ELIMINATE_BLOCKS)
         vf_window_eliminate(&now(s), &k, &room, (int)blockIdx.x, ELIMINATE_BLOCKS);
-    } else {
+    else
         vf_window_part(&now(s), &k);
-        vf_window_tell(&now(s), &k, &s.window->nav);
-    }
 }
 
 static __global__ void __launch_bounds__(LEAVE_THREADS) leave_k(const VF_CONSTANT vf_window_view s)
 {
     if (runs(s)) vf_window_leave(&now(s), &s.window->work);
-    __syncthreads();
-    if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
 /** Launches of a system. */
 static void make_system(const vf_window_view &s, cudaStream_t stream)
 {
     landmarks_k<<<LANDMARK_BLOCKS + VF_WINDOW_READINGS + VF_WINDOW_MAPS, LANDMARK_THREADS, 0, stream>>>(s);
-    gather_k<<<vf_blocks(4 * VF_WINDOW_GATHERED, GATHER_THREADS), GATHER_THREADS, 0, stream>>>(s);
+    gather_k<<<vf_blocks(VF_WINDOW_LANES * VF_WINDOW_GATHERED, GATHER_THREADS), GATHER_THREADS, 0, stream>>>(s);
     hosts_k<<<VF_WINDOW_FRAMES + 1, HOST_THREADS, 0, stream>>>(s);
     assemble_k<<<vf_blocks(VF_WINDOW_ASSEMBLED, ELEMENT_THREADS), ELEMENT_THREADS, 0, stream>>>(s);
 }
@@ -195,7 +199,28 @@ extern "C" cudaError_t vf_window_cuda(const vf_window_view *s, cudaStream_t stre
         make_system(*s, stream);
         try_k<<<1, THREADS, 0, stream>>>(*s);
     }
-    close_k<<<2, THREADS, 0, stream>>>(*s);
+    close_k<<<1, THREADS, 0, stream>>>(*s);
+    return cudaGetLastError();
+#else
+    (void)s, (void)stream;
+    return cudaSuccess;
+#endif
+}
+
+extern "C" cudaError_t vf_window_last_cuda(const vf_window_view *s, cudaStream_t stream)
+{
+#if VFRONT_WINDOW
+    cover_k<<<1, THREADS, 0, stream>>>(*s);
+    return cudaGetLastError();
+#else
+    (void)s, (void)stream;
+    return cudaSuccess;
+#endif
+}
+
+extern "C" cudaError_t vf_window_late_cuda(const vf_window_view *s, cudaStream_t stream)
+{
+#if VFRONT_WINDOW
     make_system(*s, stream);
     eliminate_k<<<ELIMINATE_BLOCKS + 1, THREADS, 0, stream>>>(*s);
     leave_k<<<vf_blocks(VF_WINDOW_COLUMNS, LEAVE_THREADS), LEAVE_THREADS, 0, stream>>>(*s);

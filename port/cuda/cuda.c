@@ -181,7 +181,7 @@ static void release(struct vf_cuda *c)
     if (c->cublas.handle) VF_GIVE_BACK(cublasDestroy(c->cublas.handle));
     c->cublas.handle = NULL;
 #endif
-    for (int i = 0; i < VFRONT_STAGES; i++) {
+    for (int i = 0; i < VF_STREAMS; i++) {
         if (c->done[i]) VF_GIVE_BACK(cudaEventDestroy(c->done[i]));
         if (c->stream[i]) VF_GIVE_BACK(cudaStreamDestroy(c->stream[i]));
         c->done[i] = NULL;
@@ -210,6 +210,13 @@ static vfront_status_t cuda_close(struct vf_state *state)
     return status;
 }
 
+/** Priority of a stage's launches: a greater one is a lower number. */
+static int priority_of(const struct vf_cuda *c, int stage, int greatest, int least)
+{
+    const int own = greatest + c->rank, lower = own + 1;
+    return stage < VFRONT_STAGES && VF_LOWER >> stage & 1 && lower < least ? lower : own;
+}
+
 static vfront_status_t take_job(struct vf_cuda *c)
 {
     struct cudaDeviceProp properties;
@@ -222,12 +229,13 @@ static vfront_status_t take_job(struct vf_cuda *c)
     VF_TRY(cudaSetDevice(c->ordinal));
     VF_TRY(cudaGetDeviceProperties(&properties, c->ordinal));
     memcpy(c->name, properties.name, sizeof c->name - 1);
-    VF_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest)); /* a greater priority is a lower number */
+    VF_TRY(cudaDeviceGetStreamPriorityRange(&least, &greatest));
     c->number = c->rank;
     if (c->rank > least - greatest)
         return refuse(c, VFRONT_E_TUNING, "tuning value %d is below the lowest priority of this device: priority", "");
-    for (int i = 0; i < VFRONT_STAGES; i++) {
-        VF_TRY(cudaStreamCreateWithPriority(&c->stream[i], cudaStreamNonBlocking, greatest + c->rank));
+    for (int i = 0; i < VF_STREAMS; i++) {
+        const int priority = priority_of(c, i, greatest, least);
+        VF_TRY(cudaStreamCreateWithPriority(&c->stream[i], cudaStreamNonBlocking, priority));
         VF_TRY(cudaEventCreateWithFlags(&c->done[i], cudaEventDisableTiming));
     }
     VF_TRY(cudaMalloc(&c->device, sizeof(struct arena)));

@@ -42,6 +42,39 @@ static cudaError_t launch(struct vf_cuda *c, const struct vf_views *v, int stage
     }
 }
 
+/** Bit of each stage that ends in two branches. */
+enum {
+#define FORKED(name) VF_BIT(name) |
+    FORKED_STAGES = (int)(VF_FORKED(FORKED) 0u)
+#undef FORKED
+};
+
+static cudaError_t launch_last(struct vf_cuda *c, const struct vf_views *v, int stage)
+{
+    switch (stage) {
+#define FORKED(name)                                                                                                   \
+    case VF_##name:                                                                                                    \
+        vf_cuda_at(c, "the last launch of stage " #name);                                                              \
+        return vf_##name##_last_cuda(&v->name, c->stream[VF_##name]);
+        VF_FORKED(FORKED)
+#undef FORKED
+    default: return cudaErrorInvalidValue;
+    }
+}
+
+static cudaError_t launch_late(struct vf_cuda *c, const struct vf_views *v, int stage)
+{
+    switch (stage) {
+#define FORKED(name)                                                                                                   \
+    case VF_##name:                                                                                                    \
+        vf_cuda_at(c, "the late launch of stage " #name);                                                              \
+        return vf_##name##_late_cuda(&v->name, c->stream[VF_LATE_STREAM]);
+        VF_FORKED(FORKED)
+#undef FORKED
+    default: return cudaErrorInvalidValue;
+    }
+}
+
 /** Stages that the first launch of a stage waits for. */
 static uint32_t first_edges(int stage, uint32_t active)
 {
@@ -62,7 +95,20 @@ static vfront_status_t join(struct vf_cuda *c, int stage, uint32_t edges)
     return VFRONT_OK;
 }
 
-/** Enqueues a stage behind those that it waits for, which are enqueued; its early launches behind what they need. */
+/** Enqueues both branches in which a stage ends, behind the rest of it. */
+static vfront_status_t enqueue_branches(struct vf_cuda *c, const struct vf_views *v, int stage)
+{
+    VF_TRY(cudaEventRecord(c->done[stage], c->stream[stage]));
+    VF_TRY(cudaStreamWaitEvent(c->stream[VF_LATE_STREAM], c->done[stage], 0));
+    cudaError_t error = launch_last(c, v, stage);
+    if (!error) error = launch_late(c, v, stage);
+    if (error) return vf_cuda_launch_fault(c, error, vfront_stage_name((size_t)stage));
+    VF_TRY(cudaEventRecord(c->done[VF_LATE_STREAM], c->stream[VF_LATE_STREAM]));
+    return VFRONT_OK;
+}
+
+/** Enqueues a stage behind those that it waits for, which are enqueued; its early launches behind what they need.
+ *  report, which mirrors what the next step needs, waits for late launches, too. */
 static vfront_status_t enqueue_stage(struct vf_cuda *c, const struct vf_views *v, int stage)
 {
     vfront_status_t status = join(c, stage, first_edges(stage, c->active));
@@ -71,8 +117,12 @@ static vfront_status_t enqueue_stage(struct vf_cuda *c, const struct vf_views *v
     if (error) return vf_cuda_launch_fault(c, error, vfront_stage_name((size_t)stage));
     status = join(c, stage, vf_stage_edges((enum vf_stage)stage, c->active) & ~first_edges(stage, c->active));
     if (status) return status;
+    if (stage == VF_report && c->mirrored && c->active & FORKED_STAGES)
+        VF_TRY(cudaStreamWaitEvent(c->stream[stage], c->done[VF_LATE_STREAM], 0));
     error = launch(c, v, stage);
     if (error) return vf_cuda_launch_fault(c, error, vfront_stage_name((size_t)stage));
+    if (FORKED_STAGES >> stage & 1) status = enqueue_branches(c, v, stage);
+    if (status) return status;
     VF_TRY(cudaEventRecord(c->done[stage], c->stream[stage]));
     return VFRONT_OK;
 }
@@ -95,6 +145,7 @@ static vfront_status_t enqueue(struct vf_cuda *c, int parity)
         }
     if (status) return status;
     VF_TRY(cudaStreamWaitEvent(c->stream[0], c->done[VF_report], 0));
+    if (c->active & FORKED_STAGES) VF_TRY(cudaStreamWaitEvent(c->stream[0], c->done[VF_LATE_STREAM], 0));
     return VFRONT_OK;
 }
 
@@ -111,7 +162,8 @@ static vfront_status_t capture(struct vf_cuda *c, int parity)
     }
     VF_TRY(cudaStreamEndCapture(c->stream[0], &c->graph[parity]));
 #if CUDART_VERSION >= 12000
-    VF_TRY(cudaGraphInstantiate(&c->exec[parity], c->graph[parity], 0));
+    const unsigned long long by_node = cudaGraphInstantiateFlagUseNodePriority;
+    VF_TRY(cudaGraphInstantiate(&c->exec[parity], c->graph[parity], by_node));
 #else
     VF_TRY(cudaGraphInstantiate(&c->exec[parity], c->graph[parity], NULL, NULL, 0));
 #endif

@@ -10,6 +10,9 @@
 #include "kernels/geometry/cublas.h"
 #endif
 
+/** Streams: one a stage, and that of late launches. */
+enum { VF_LATE_STREAM = VFRONT_STAGES, VF_STREAMS };
+
 /** State of the port, in memory of its thread. Its caller touches it between jobs only, but for `at`. */
 struct vf_cuda {
     struct vf_thread thread;
@@ -34,8 +37,8 @@ struct vf_cuda {
     int idle;      /* the stream has nothing to do */
     char name[64]; /* of the device */
     /* what is to be given back */
-    cudaStream_t stream[VFRONT_STAGES]; /* [0] runs the graphs; the others exist to capture branches */
-    cudaEvent_t done[VFRONT_STAGES];
+    cudaStream_t stream[VF_STREAMS]; /* [0] runs the graphs; the others exist to capture branches */
+    cudaEvent_t done[VF_STREAMS];
     cudaGraph_t graph[2];
     cudaGraphExec_t exec[2];
     void *device, *pinned, *pinned_seen;

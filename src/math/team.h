@@ -61,7 +61,7 @@
 #define VF_NO_UNROLL
 #endif
 
-/** Groups of 4 or 16 lanes, which work on one item together and hold a value each. VF_GROUP(lanes, i, lane) runs over
+/** Groups of 16 lanes, which work on one item together and hold a value each. VF_GROUP(lanes, i, lane) runs over
  *  the lanes, of which an array of VF_GROUP_HELD(lanes) holds value i: on the host all of them, on a GPU the thread's
  *  own; VF_GROUP_VALUES(lanes, i) the same, where the lane's number does not matter. VF_GROUP_FIRST(lanes): 1 where the
  *  one lane of the group runs that writes. VF_GROUP_ALONE: 1 where a group may leave out an item on its own; on a GPU
@@ -97,14 +97,17 @@ VF_FN float vf_group_sum_16(const float value[VF_GROUP_HELD(16)])
     return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 #endif
 }
-VF_FN double vf_group_sum_4(const double value[VF_GROUP_HELD(4)])
+VF_FN double vf_group_sum_16_double(const double value[VF_GROUP_HELD(16)])
 {
 #ifdef __CUDA_ARCH__
     double sum = value[0];
-    for (int apart = 2; apart; apart /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, apart);
+    for (int apart = 8; apart; apart /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, apart);
     return sum;
 #else
-    return (value[0] + value[2]) + (value[1] + value[3]);
+    double sum[8];
+    for (int i = 0; i < 8; i++) sum[i] = value[i] + value[i + 8];
+    for (int i = 0; i < 4; i++) sum[i] += sum[i + 4];
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
 #endif
 }
 

@@ -164,6 +164,40 @@ VF_FN int vf_window_hosts(const struct vf_window *w)
     return hosts;
 }
 
+/** Landmarks that the newest frame sees and that stay, counted before vf_window_forget(): k->told. Of one block. */
+VF_FN void vf_window_count_told(const struct vf_window *w, struct vf_window_work *k)
+{
+    VF_PARTS(i, VF_WINDOW_LANDMARKS)
+    {
+        const struct vf_landmark *l = &w->landmark[i];
+        const int stays = k->rest.begins ? l->host == w->newest : l->host != k->key && !k->folds;
+        k->stays[i] = (l->id != 0) & stays & (int)(l->seen >> w->newest & 1);
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(i, k->rest.begins ? (int)k->sights : 0)
+    {
+        const int32_t at = k->landmark_of[i];
+        if (at >= 0 && k->off_sight[i] < VF_GATE_SPENT) k->stays[at] = w->landmark[at].id != 0; /* vf_rest_host() */
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(part, VF_WINDOW_PARTS)
+    {
+        uint32_t number = 0;
+        VF_UNROLL_4
+        for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS) number += (uint32_t)k->stays[i];
+        k->number[part] = number;
+    }
+    VF_ITEM_SYNC();
+    VF_PARTS(i, 1)
+    {
+        uint32_t told = 0;
+        VF_UNROLL_16
+        for (int part = 0; part < VF_WINDOW_PARTS; part++) told += k->number[part];
+        k->told = told;
+    }
+    VF_ITEM_SYNC();
+}
+
 /** Landmarks of the keyframe that leaves are gone; nobody is seen from the frames that leave any more. */
 VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
 {

@@ -45,10 +45,12 @@
 
 /** Steps of a frame's optimisation, by the number of cameras, and damping of the first as a share of each diagonal
  *  element. Along what the pictures hardly tell, as camera 1's offset and with it the velocity, the curvature is a
- *  millionth of the diagonal: a damping of that size holds them where they are, whatever the number of steps. With one
- *  camera ranges follow the velocity, and a start may have its sign wrong: that takes more steps, and shorter ones. */
+ *  millionth of the diagonal: a damping of that size holds them where they are, whatever the number of steps. One of a
+ *  hundredth lets them follow the noise of each frame: a camera that flies straight on is then told too surely. With
+ *  one camera ranges follow the velocity, and a start may have its sign wrong: that takes more steps, and shorter
+ *  ones. */
 VF_FN int vf_window_steps(int32_t cameras) { return cameras > 1 ? 2 : 4; }
-VF_FN double vf_window_damping(int32_t cameras) { return cameras > 1 ? 1e-8 : 1e-5; }
+VF_FN double vf_window_damping(int32_t cameras) { return cameras > 1 ? 1e-7 : 1e-5; }
 
 /** Damping behind a step that was taken, and behind one that was undone, times so much; the least behind the latter. */
 #define VF_WINDOW_DAMPING_LESS 0.1
@@ -279,6 +281,6 @@ void vf_window_run(struct vf_window *w, struct vf_window_work *work, const struc
 void vf_window_inverse(const vfront_nav_t *first, double information[VF_NAV_ERRORS * VF_NAV_ERRORS]);
 
 /** State of the newest frame. */
-void vf_window_nav(const struct vf_window *w, struct vf_window_work *work, vfront_nav_t *nav);
+void vf_window_nav(const struct vf_window *w, const struct vf_window_work *work, vfront_nav_t *nav);
 
 #endif

@@ -87,7 +87,7 @@ void vf_window_step(struct vf_window *w, struct vf_window_work *work, const stru
     vf_window_carry(w);
 }
 
-void vf_window_nav(const struct vf_window *w, struct vf_window_work *work, vfront_nav_t *nav)
+void vf_window_nav(const struct vf_window *w, const struct vf_window_work *work, vfront_nav_t *nav)
 {
     memset(nav, 0, sizeof *nav);
     vf_window_tell(w, work, nav);

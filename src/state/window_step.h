@@ -5,12 +5,13 @@
  *         vf_window_rest_of(), of a block each
  *         vf_window_steps() + 1 times: the launches of a system (window_system.h); vf_window_judge(), and, while
  *         there is a step to make, vf_window_solve() and vf_window_go(), of one block
- *         vf_window_close(), of one block, and beside it vf_window_cover(), of another one
+ *         vf_window_close() and vf_window_tell(), of one block.
  *         Where the newest frame sees fewer than VF_WINDOW_FEW landmarks of many, since pictures end or all tracks do,
  *         all others leave, so that what their sights say is not lost with the tracks; new landmarks begin with the
  *         next frame
- *         the launches of a system; vf_window_eliminate(), of some blocks, and beside it vf_window_part(), of one;
- *         vf_window_leave()
+ *         Then two branches, neither of which reads what the other one writes: vf_window_cover() and
+ *         vf_window_tell_covariance(), of one block; and for the next step the launches of a system,
+ *         vf_window_eliminate(), of some blocks, and beside it vf_window_part(), of one, vf_window_leave()
  *         The factorisation of all columns is done by whoever runs a launch: vf_window_solve() on the host, tiles in
  *         registers on a GPU (kernels/state/window_tiles.cuh), in the same order
  * Exact   as window_system.h
@@ -302,6 +303,7 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     VF_PARTS(i, 1)
     vf_window_choose(w, k);
     VF_ITEM_SYNC();
+    vf_window_count_told(w, k);
     vf_window_lists(w, k);
     vf_window_relate(w, k);
 }

@@ -297,19 +297,16 @@ VF_FN void vf_window_readings(const struct vf_window *w, struct vf_window_work *
 
 /* ---- sums over the landmarks of a host --------------------------------------------------------------------------- */
 
-/** Landmarks of a host's list that a group's lane reads before it adds the first. */
-#define VF_WINDOW_AHEAD (VF_GROUP_ALONE ? 1 : 4)
+/** Lanes of a group that adds what the landmarks of a host say. One host may have nearly all of them, in a list that a
+ *  lane goes through in steps of this many. */
+#define VF_WINDOW_LANES 16
+#define VF_WINDOW_LISTED(i, first, count) for (uint32_t i = (uint32_t)(first); i < (count); i += VF_WINDOW_LANES)
 
-/** Steps of a lane over a host's list: VF_WINDOW_AHEAD landmarks each, every fourth. */
-#define VF_WINDOW_LISTED(i, first, count) for (uint32_t i = (uint32_t)(first); i < (count); i += 4 * VF_WINDOW_AHEAD)
-
-/** Landmark at place i of a host's list; on: 0: there is none, or not all the frames of a mask see it. */
-VF_FN int vf_window_listed(const struct vf_window_host *host, uint32_t i, uint32_t count, uint32_t frames, int *on)
+/** Landmark at place i of a host's list; -1: not all the frames of a mask see it. */
+VF_FN int vf_window_listed(const struct vf_window_host *host, uint32_t i, uint32_t frames)
 {
-    VF_STATIC_ASSERT(VF_WINDOW_LANDMARKS % 16 == 0, "vfront: what lanes read ahead is in the list");
-    const uint32_t there = host->list[i], entry = i < count ? there : 0;
-    *on = i < count && (entry >> 16 & frames) == frames;
-    return (int)(entry & 0xffff);
+    const uint32_t entry = host->list[i];
+    return (entry >> 16 & frames) == frames ? (int)(entry & 0xffff) : -1;
 }
 
 /** Share of landmark `at` in row r of the block of frames a and b, its six elements. */
@@ -333,34 +330,27 @@ VF_FN void vf_window_gather_one(const struct vf_window_work *k, int at, int a, i
 VF_FN void vf_window_gather_rows(const struct vf_window_work *k, struct vf_window_host *host, int pair, int a, int b,
                                  int r, int on)
 {
-    double sum[VF_WINDOW_ROWS][VF_GROUP_HELD(4)][6];
+    double sum[VF_WINDOW_ROWS][VF_GROUP_HELD(VF_WINDOW_LANES)][6];
     const uint32_t count = on ? host->count : 0;
     memset(sum, 0, sizeof sum);
-    VF_GROUP(4, lane, first)
+    VF_GROUP(VF_WINDOW_LANES, lane, first)
+    VF_WINDOW_LISTED(i, first, count)
     {
-        VF_WINDOW_LISTED(i, first, count)
-        {
-            VF_UNROLL
-            for (uint32_t n = 0; n < VF_WINDOW_AHEAD; n++) {
-                int seen;
-                const int at = vf_window_listed(host, i + 4 * n, count, 1u << a | 1u << b, &seen);
-                if (VF_GROUP_ALONE && !seen) continue;
-                for (int j = 0; j < VF_WINDOW_ROWS; j++) {
-                    double *to = sum[j][lane];
-                    float h[6];
-                    vf_window_gather_one(k, at, a, b, r + j, h);
-                    for (int c = 0; c < 6; c++) to[c] = seen ? to[c] + (double)h[c] : to[c];
-                }
-            }
+        const int at = vf_window_listed(host, i, 1u << a | 1u << b);
+        for (int j = 0; j < VF_WINDOW_ROWS && at >= 0; j++) {
+            double *to = sum[j][lane];
+            float h[6];
+            vf_window_gather_one(k, at, a, b, r + j, h);
+            for (int c = 0; c < 6; c++) to[c] += (double)h[c];
         }
     }
     for (int j = 0; j < VF_WINDOW_ROWS; j++)
         for (int c = 0; c < 6; c++) {
-            double part[VF_GROUP_HELD(4)];
-            VF_GROUP_VALUES(4, lane)
+            double part[VF_GROUP_HELD(VF_WINDOW_LANES)];
+            VF_GROUP_VALUES(VF_WINDOW_LANES, lane)
             part[lane] = sum[j][lane][c];
-            const double all = vf_group_sum_4(part);
-            if (on && VF_GROUP_FIRST(4)) host->H[pair][r + j][c] = all;
+            const double all = vf_group_sum_16_double(part);
+            if (on && VF_GROUP_FIRST(VF_WINDOW_LANES)) host->H[pair][r + j][c] = all;
         }
 }
 
@@ -368,28 +358,18 @@ VF_FN void vf_window_gather_rows(const struct vf_window_work *k, struct vf_windo
 VF_FN void vf_window_gather_side(const struct vf_window_work *k, struct vf_window_host *host, int f, int c, int on)
 {
     enum { SIDES = 1 + VF_WINDOW_STEREO };
-    double sum[SIDES][VF_GROUP_HELD(4)];
+    double sum[SIDES][VF_GROUP_HELD(VF_WINDOW_LANES)];
     const uint32_t count = on ? host->count : 0;
-    VF_GROUP(4, lane, first)
+    memset(sum, 0, sizeof sum);
+    VF_GROUP(VF_WINDOW_LANES, lane, first)
+    VF_WINDOW_LISTED(i, first, count)
     {
-        for (int side = 0; side < SIDES; side++) sum[side][lane] = 0.0;
-        VF_WINDOW_LISTED(i, first, count)
-        {
-            VF_UNROLL
-            for (uint32_t n = 0; n < VF_WINDOW_AHEAD; n++) {
-                int seen;
-                const int at = vf_window_listed(host, i + 4 * n, count, 1u << f, &seen);
-                if (VF_GROUP_ALONE && !seen) continue;
-                for (int side = 0; side < SIDES; side++) {
-                    const double value = (double)k->more[at].slope[f][side][c];
-                    sum[side][lane] = seen ? sum[side][lane] + value : sum[side][lane];
-                }
-            }
-        }
+        const int at = vf_window_listed(host, i, 1u << f);
+        for (int side = 0; side < SIDES && at >= 0; side++) sum[side][lane] += (double)k->more[at].slope[f][side][c];
     }
     for (int side = 0; side < SIDES; side++) {
-        const double all = vf_group_sum_4(sum[side]);
-        if (on && VF_GROUP_FIRST(4)) host->g[side][f][c] = all;
+        const double all = vf_group_sum_16_double(sum[side]);
+        if (on && VF_GROUP_FIRST(VF_WINDOW_LANES)) host->g[side][f][c] = all;
     }
 }
 
@@ -397,45 +377,34 @@ VF_FN void vf_window_gather_side(const struct vf_window_work *k, struct vf_windo
 VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window_host *host, int which, int on)
 {
     const uint32_t count = on ? host->count : 0;
-    double sum[VF_GROUP_HELD(4)];
-    VF_GROUP(4, lane, first)
-    {
-        sum[lane] = 0.0;
-        VF_WINDOW_LISTED(i, first, count)
-        {
-            VF_UNROLL
-            for (uint32_t n = 0; n < VF_WINDOW_AHEAD; n++) {
-                int listed;
-                const int at = vf_window_listed(host, i + 4 * n, count, 0, &listed);
-                const double value = (double)k->more[at].of_stereo[which];
-                sum[lane] = listed ? sum[lane] + value : sum[lane];
-            }
-        }
-    }
-    const double all = vf_group_sum_4(sum);
-    if (on && VF_GROUP_FIRST(4)) host->stereo[which] = all;
+    double sum[VF_GROUP_HELD(VF_WINDOW_LANES)];
+    memset(sum, 0, sizeof sum);
+    VF_GROUP(VF_WINDOW_LANES, lane, first)
+    VF_WINDOW_LISTED(i, first, count)
+    sum[lane] += (double)k->more[vf_window_listed(host, i, 0)].of_stereo[which];
+    const double all = vf_group_sum_16_double(sum);
+    if (on && VF_GROUP_FIRST(VF_WINDOW_LANES)) host->stereo[which] = all;
 }
 
 /** Groups for the sums of a host, and of all. */
-#define VF_WINDOW_SUMS ((6 * VF_WINDOW_PAIRS + 7) / 8 * 8 + 6 * VF_WINDOW_FRAMES + (VF_WINDOW_STEREO_SUMS + 7) / 8 * 8)
+#define VF_WINDOW_SUMS (6 * VF_WINDOW_PAIRS + 6 * VF_WINDOW_FRAMES + (VF_WINDOW_STEREO_SUMS + 1) / 2 * 2)
 #define VF_WINDOW_GATHERED (VF_WINDOW_FRAMES * VF_WINDOW_SUMS)
 
 /** Sums over the landmarks of each host: a group for the elements of a row of a block, for those of a right side, and
- *  for the offsets of camera 1. Groups of a warp, eight, are of one kind. */
+ *  for the offsets of camera 1. Groups of a warp, two, are of one kind. */
 VF_FN void vf_window_gather(struct vf_window_work *k)
 {
-    enum { ROWS = (6 * VF_WINDOW_PAIRS + 7) / 8 * 8, SIDES = 6 * VF_WINDOW_FRAMES, EACH = VF_WINDOW_SUMS };
-    VF_STATIC_ASSERT(SIDES % 8 == 0 && EACH % 8 == 0, "vfront: kinds of sums fill warps");
-    VF_GROUPS(4, item, VF_WINDOW_GATHERED)
+    enum { ROWS = 6 * VF_WINDOW_PAIRS, SIDES = 6 * VF_WINDOW_FRAMES, EACH = VF_WINDOW_SUMS };
+    VF_STATIC_ASSERT(ROWS % 2 == 0 && SIDES % 2 == 0 && EACH % 2 == 0, "vfront: kinds of sums fill warps");
+    VF_GROUPS(VF_WINDOW_LANES, item, VF_WINDOW_GATHERED)
     {
         struct vf_window_host *host = &k->host[item / EACH];
         const int i = item % EACH;
         if (!host->count) continue;
         if (i < ROWS) {
             int a, b;
-            vf_window_pair_of(i / 6 < VF_WINDOW_PAIRS ? i / 6 : 0, &a, &b);
-            const int on = i < 6 * VF_WINDOW_PAIRS && i % VF_WINDOW_ROWS == 0 &&
-                           host->frames >> a & host->frames >> b & 1;
+            vf_window_pair_of(i / 6, &a, &b);
+            const int on = i % VF_WINDOW_ROWS == 0 && host->frames >> a & host->frames >> b & 1;
             if (on || !VF_GROUP_ALONE) vf_window_gather_rows(k, host, i / 6, a, b, i % 6, on);
         } else if (i < ROWS + SIDES) {
             const int f = (i - ROWS) / 6, on = (int)(host->frames >> f & 1);

@@ -54,27 +54,10 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
     VF_ITEM_SYNC();
 }
 
-/** Landmarks that the newest frame sees, in parts. */
-VF_FN void vf_window_count_seen(const struct vf_window *w, struct vf_window_work *k)
-{
-    VF_PARTS(part, VF_WINDOW_PARTS)
-    {
-        uint32_t number = 0;
-        VF_UNROLL_4
-        for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS) {
-            const uint32_t id = w->landmark[i].id, seen = w->landmark[i].seen;
-            number += id ? seen >> w->newest & 1 : 0;
-        }
-        k->number[part] = number;
-    }
-    VF_ITEM_SYNC();
-}
-
 /** State of the newest frame, but for its covariance; of the members of vfront_nav_t behind `flags` those that the
  *  window knows. Of one block. */
-VF_FN void vf_window_tell(const struct vf_window *w, struct vf_window_work *k, vfront_nav_t *nav)
+VF_FN void vf_window_tell(const struct vf_window *w, const struct vf_window_work *k, vfront_nav_t *nav)
 {
-    vf_window_count_seen(w, k);
     VF_PARTS(item, 1)
     {
         const struct vf_window_slot *s = &w->slot[w->newest];
@@ -83,9 +66,6 @@ VF_FN void vf_window_tell(const struct vf_window *w, struct vf_window_work *k, v
         const double offset_s = w->offset_s, misfit = w->misfit;
         const uint32_t disputed = w->dispute_s > 0.0 ? (uint32_t)VFRONT_NAV_DISPUTED : 0u,
                        one = w->second_off_s > 0.0 ? (uint32_t)VFRONT_NAV_ONE_CAMERA : 0u;
-        uint32_t landmarks = 0;
-        VF_UNROLL_16
-        for (int part = 0; part < VF_WINDOW_PARTS; part++) landmarks += k->number[part];
         nav->t_ns = t_ns;
         memcpy(nav->position_m, value.p, sizeof nav->position_m);
         memcpy(nav->velocity_mps, value.v, sizeof nav->velocity_mps);
@@ -95,7 +75,7 @@ VF_FN void vf_window_tell(const struct vf_window *w, struct vf_window_work *k, v
         nav->flags = w->flags | disputed | one;
         nav->offset_s = offset_s;
         nav->misfit = misfit;
-        nav->landmarks = landmarks;
+        nav->landmarks = k->told;
         nav->reserved = (w->dispute_s > 0.0 && vf_gate_can_tell(w) ? w->proven : w->taken) |
                         (w->body ? VF_WINDOW_TOLD_BODY : 0u); /* for nav.c, which takes it away */
     }

@@ -129,11 +129,11 @@ struct vf_window_work {
     uint32_t contrary;   /* of these, those that do not agree in this frame */
     uint32_t hosts;      /* bit h: its landmarks are in the system */
     uint32_t sights;     /* of the newest frame */
+    uint32_t told;       /* landmarks that it sees and that stay */
     int32_t folds;       /* 1: all frames but the newest leave at once: it sees hardly any landmark */
     int32_t leaves, key; /* marginalisation: state, keyframe that leave; -1: none */
     uint32_t leaving;    /* bit f: the frame of slot f is gone after it */
     int32_t gone, gone_list[VF_WINDOW_GONE_MOST];
-    int32_t reserved;
     uint32_t in[VF_WINDOW_FRAMES];       /* of each host: bits of its frames and itself; 0: no landmarks */
     uint32_t of[VF_WINDOW_FRAMES];       /* of each frame: bits of the hosts in which it is so */
     int32_t before[VF_WINDOW_FRAMES];    /* of each state: slot of the state before; -1: none */
@@ -167,6 +167,7 @@ struct vf_window_work {
     int32_t in_sight[VF_WINDOW_LANDMARKS]; /* 1: its track is in the newest frame */
     int32_t place[VF_WINDOW_LANDMARKS];    /* of slots for new landmarks, see vf_window_slot_place() */
     int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */
+    int32_t stays[VF_WINDOW_LANDMARKS];    /* 1: seen by the newest frame, and not forgotten with this step */
     int32_t slots;
     double score[VF_WINDOW_FRAMES]; /* of keyframes, for the one that leaves */
     /* estimate before a step of the optimisation */

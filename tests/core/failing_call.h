@@ -102,20 +102,20 @@ static inline cudaError_t enter(enum call call)
     }
 #include "stages.def"
 #undef VF_STAGE
-#define EARLY(name, needs)                                                                                             \
-    cudaError_t __real_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                  \
-    cudaError_t __wrap_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                  \
-    cudaError_t __wrap_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                   \
+#define APART(name, part)                                                                                              \
+    cudaError_t __real_vf_##name##_##part##_cuda(const struct vf_##name##_view *s, cudaStream_t stream);               \
+    cudaError_t __wrap_vf_##name##_##part##_cuda(const struct vf_##name##_view *s, cudaStream_t stream);               \
+    cudaError_t __wrap_vf_##name##_##part##_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                \
     {                                                                                                                  \
-        cudaError_t error = enter(CALL_early_##name);                                                                  \
+        cudaError_t error = enter(CALL_##part##_##name);                                                               \
         if (error) return error;                                                                                       \
         fault.launching = 1;                                                                                           \
-        error = __real_vf_##name##_early_cuda(s, stream);                                                              \
+        error = __real_vf_##name##_##part##_cuda(s, stream);                                                           \
         fault.launching = 0;                                                                                           \
         return error;                                                                                                  \
     }
-VF_EARLY(EARLY)
-#undef EARLY
+VF_APART(APART)
+#undef APART
 
 cudaError_t __real_cudaGetLastError(void);
 cudaError_t __wrap_cudaGetLastError(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The graph of a step as the CUDA port captures it, on the fake runtime: a node for every stage that the tuning leaves
  * work to and for no other; each behind the stages whose memory it reads, and behind no others but those that keep it
- * out of the way of `detect` and `stereo`; no wait that follows from others. */
+ * out of the way of `detect` and `stereo`; no wait that follows from others; priorities, which count in the graph. */
 #include "tests/fixture/pair.h"
 
 #include "port/cuda/cuda.h"
@@ -19,6 +19,14 @@ cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     const cudaError_t error = __real_cudaStreamEndCapture(stream, graph);
     if (!error) captured[captures++ % 2] = *graph;
     return error;
+}
+
+cudaError_t __real_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags);
+cudaError_t __wrap_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags);
+cudaError_t __wrap_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+    assert_int_equal(flags, cudaGraphInstantiateFlagUseNodePriority); /* those of its nodes, not of its stream */
+    return __real_cudaGraphInstantiate(exec, graph, flags);
 }
 
 static const uint32_t needs[VFRONT_STAGES] = {
@@ -145,9 +153,53 @@ static void stages_of_tunings(void **state)
     assert_true(graphs > 40);
 }
 
+/** Priority of a stage in a graph. */
+static int priority_in(cudaGraph_t graph, const char *stage)
+{
+    cudaGraphNode_t node[64];
+    size_t nodes = 64;
+    cudaGraphGetNodes(graph, node, &nodes);
+    for (size_t i = 0; i < nodes; i++) {
+        struct cudaKernelNodeParams kernel;
+        cudaLaunchAttributeValue value;
+        const char *called;
+        cudaGraphKernelNodeGetParams(node[i], &kernel);
+        assert_int_equal(cudaFuncGetName(&called, kernel.func), cudaSuccess);
+        if (strcmp(called, stage)) continue;
+        assert_int_equal(cudaGraphKernelNodeGetAttribute(node[i], cudaLaunchAttributePriority, &value), cudaSuccess);
+        return value.priority;
+    }
+    fail_msg("no node of %s", stage);
+    return 0;
+}
+
+/** Motions have the next lower priority than what the state waits for; not the lowest, unless all have it. */
+static void priorities(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_with_imu();
+    vfront_tuning_t t;
+    int least = 0, greatest = 0;
+    vfront_tuning_default(&t);
+    cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    assert_true(least - greatest > 2);
+    for (t.priority = 0; t.priority <= least - greatest; t.priority++) {
+        const int own = greatest + t.priority, lower = own + 1 < least ? own + 1 : own;
+        captures = 0;
+        assert_int_equal(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_OK);
+        for (int parity = 0; parity < 2; parity++) {
+            assert_int_equal(priority_in(captured[parity], "detect"), own);
+            assert_int_equal(priority_in(captured[parity], "report"), own);
+            assert_int_equal(priority_in(captured[parity], "match"), lower);
+            assert_int_equal(priority_in(captured[parity], "ego"), lower);
+        }
+        assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(stages_of_tunings)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(stages_of_tunings), cmocka_unit_test(priorities)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -92,16 +92,16 @@ static int get(const int *of)
     }
 #include "stages.def"
 #undef VF_STAGE
-#define EARLY(name, needs)                                                                                             \
-    cudaError_t __real_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                  \
-    cudaError_t __wrap_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream);                  \
-    cudaError_t __wrap_vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                   \
+#define APART(name, part)                                                                                              \
+    cudaError_t __real_vf_##name##_##part##_cuda(const struct vf_##name##_view *s, cudaStream_t stream);               \
+    cudaError_t __wrap_vf_##name##_##part##_cuda(const struct vf_##name##_view *s, cudaStream_t stream);               \
+    cudaError_t __wrap_vf_##name##_##part##_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                \
     {                                                                                                                  \
-        enter(CALL_early_##name, NOTHING);                                                                             \
-        return __real_vf_##name##_early_cuda(s, stream);                                                               \
+        enter(CALL_##part##_##name, NOTHING);                                                                          \
+        return __real_vf_##name##_##part##_cuda(s, stream);                                                            \
     }
-VF_EARLY(EARLY)
-#undef EARLY
+VF_APART(APART)
+#undef APART
 
 cudaError_t __real_cudaGetLastError(void);
 cudaError_t __wrap_cudaGetLastError(void);

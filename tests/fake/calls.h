@@ -13,9 +13,9 @@ enum call {
 #define VF_STAGE(name, needs, what) CALL_##name,
 #include "stages.def"
 #undef VF_STAGE
-#define EARLY(name, needs) CALL_early_##name,
-    VF_EARLY(EARLY)
-#undef EARLY
+#define APART(name, part) CALL_##part##_##name,
+    VF_APART(APART)
+#undef APART
         CALLS
 };
 
@@ -26,9 +26,9 @@ static const char *const call_name[CALLS] = {
 #define VF_STAGE(name, needs, what) "launch of stage " #name,
 #include "stages.def"
 #undef VF_STAGE
-#define EARLY(name, needs) "early launch of stage " #name,
-    VF_EARLY(EARLY)
-#undef EARLY
+#define APART(name, part) #part " launch of stage " #name,
+    VF_APART(APART)
+#undef APART
 };
 
 #endif

@@ -86,6 +86,14 @@ struct cudaKernelNodeParams {
         unsigned x, y, z;
     } gridDim, blockDim;
 };
+#if CUDART_VERSION >= 11070
+enum cudaGraphInstantiateFlags { cudaGraphInstantiateFlagUseNodePriority = 8 };
+typedef enum cudaLaunchAttributeID { cudaLaunchAttributePriority = 8 } cudaLaunchAttributeID;
+typedef union cudaLaunchAttributeValue {
+    char pad[64];
+    int priority;
+} cudaLaunchAttributeValue;
+#endif
 #if CUDART_VERSION >= 12030
 typedef struct cudaGraphEdgeData_st {
     unsigned char from_port, to_port, type;
@@ -116,6 +124,10 @@ cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGrap
 #endif
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type);
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *params);
+#if CUDART_VERSION >= 11070
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            cudaLaunchAttributeValue *value);
+#endif
 #if CUDART_VERSION >= 12030
 cudaError_t cudaFuncGetName(const char **name, const void *kernel);
 #endif

@@ -143,14 +143,14 @@ struct CUgraphNode_st {
     stage_form *form;
     struct vf_views view; /* of its own stage alone */
     uint64_t behind;      /* nodes that must have run */
-    int clock;
+    int clock, priority;
 };
-/** Nodes of a graph at most: the stages and, with EMULATED, their early launches. Places in a mask of 64 bits, not
+/** Nodes of a graph at most: the stages and, with EMULATED, their launches apart. Places in a mask of 64 bits, not
  *  all of them. */
 #ifdef EMULATED
-#define EARLY(name, needs) +1
-enum { NODES = VFRONT_STAGES VF_EARLY(EARLY) };
-#undef EARLY
+#define APART(name, part) +1
+enum { NODES = VFRONT_STAGES VF_APART(APART) };
+#undef APART
 #else
 enum { NODES = VFRONT_STAGES };
 #endif
@@ -166,7 +166,7 @@ struct CUgraphExec_st {
 struct CUstream_st {
     struct CUgraph_st *capture; /* that it is part of, or NULL */
     uint64_t behind;            /* nodes that its next one follows */
-    int origin;
+    int origin, priority;
 };
 struct CUevent_st {
     struct CUgraph_st *capture;
@@ -189,7 +189,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
     (void)flags;
     if (priority < GREATEST_PRIORITY || priority > LEAST_PRIORITY) return note(cudaErrorInvalidValue);
     *stream = calloc(1, sizeof **stream);
-    return *stream ? cudaSuccess : note(cudaErrorMemoryAllocation);
+    if (!*stream) return note(cudaErrorMemoryAllocation);
+    (*stream)->priority = priority;
+    return cudaSuccess;
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
@@ -259,9 +261,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     cudaError_t vf_##name##_kernels(const struct vf_##name##_view *s, cudaStream_t stream);
 #include "stages.def"
 #undef VF_STAGE
-#define EARLY(name, needs) cudaError_t vf_##name##_early_kernels(const struct vf_##name##_view *s, cudaStream_t stream);
-VF_EARLY(EARLY)
-#undef EARLY
+#define APART(name, part)                                                                                              \
+    cudaError_t vf_##name##_##part##_kernels(const struct vf_##name##_view *s, cudaStream_t stream);
+VF_APART(APART)
+#undef APART
 #define RUN(name, view) vf_##name##_kernels(view, NULL)
 #define LAUNCH(name, view) (reach(1), vf_##name##_kernels(view, NULL), cudaGetLastError())
 #else
@@ -278,6 +281,7 @@ static cudaGraphNode_t record(stage_form *form, cudaStream_t stream, int clock)
     n->form = form;
     n->behind = stream->behind;
     n->clock = clock;
+    n->priority = stream->priority;
     stream->behind |= (uint64_t)1 << g->count++;
     return n;
 }
@@ -295,25 +299,25 @@ static cudaGraphNode_t record(stage_form *form, cudaStream_t stream, int clock)
 #undef VF_STAGE
 
 #ifdef EMULATED
-#define EARLY(name, needs)                                                                                             \
-    static void run_early_##name(const struct vf_views *v) { vf_##name##_early_kernels(&v->name, NULL); }              \
-    cudaError_t vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                          \
+#define APART(name, part)                                                                                              \
+    static void run_##part##_##name(const struct vf_views *v) { vf_##name##_##part##_kernels(&v->name, NULL); }        \
+    cudaError_t vf_##name##_##part##_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                       \
     {                                                                                                                  \
-        if (!stream->capture) return reach(1), vf_##name##_early_kernels(s, NULL), cudaGetLastError();                 \
-        cudaGraphNode_t n = record(run_early_##name, stream, VF_##name);                                               \
+        if (!stream->capture) return reach(1), vf_##name##_##part##_kernels(s, NULL), cudaGetLastError();              \
+        cudaGraphNode_t n = record(run_##part##_##name, stream, VF_##name);                                            \
         if (n) n->view.name = *s;                                                                                      \
         return cudaGetLastError();                                                                                     \
     }
 #else
 /** A host form is not cut in two. */
-#define EARLY(name, needs)                                                                                             \
-    cudaError_t vf_##name##_early_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                          \
+#define APART(name, part)                                                                                              \
+    cudaError_t vf_##name##_##part##_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                       \
     {                                                                                                                  \
         return (void)s, (void)stream, cudaGetLastError();                                                              \
     }
 #endif
-VF_EARLY(EARLY)
-#undef EARLY
+VF_APART(APART)
+#undef APART
 
 static cudaError_t instantiate(cudaGraphExec_t *exec, cudaGraph_t graph)
 {
@@ -393,6 +397,17 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernel
     return cudaSuccess;
 }
 
+#if CUDART_VERSION >= 11070
+/** Of a node's attributes its priority alone: that of the stream which captured it. */
+cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
+                                            cudaLaunchAttributeValue *value)
+{
+    if (attribute != cudaLaunchAttributePriority) return note(cudaErrorInvalidValue);
+    value->priority = node->priority;
+    return cudaSuccess;
+}
+#endif
+
 #if CUDART_VERSION >= 12030
 cudaError_t cudaFuncGetName(const char **name, const void *kernel)
 {
@@ -404,9 +419,9 @@ cudaError_t cudaFuncGetName(const char **name, const void *kernel)
 #include "stages.def"
 #undef VF_STAGE
 #ifdef EMULATED
-#define EARLY(name, needs) {run_early_##name, "early " #name},
-        VF_EARLY(EARLY)
-#undef EARLY
+#define APART(name, part) {run_##part##_##name, #part " " #name},
+        VF_APART(APART)
+#undef APART
 #endif
     };
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

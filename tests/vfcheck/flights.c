@@ -121,6 +121,15 @@ static struct vf_window_view view_of(struct vf_window_memory *m, const struct vf
     return v;
 }
 
+/** All launches of the window, one behind the other. */
+static void launch(const struct vf_window_view *v)
+{
+    CUDA(vf_window_early_cuda(v, stream));
+    CUDA(vf_window_cuda(v, stream));
+    CUDA(vf_window_last_cuda(v, stream));
+    CUDA(vf_window_late_cuda(v, stream));
+}
+
 /** A step of both. Returns 0 where they agree. */
 static int step_both(int32_t parity)
 {
@@ -128,8 +137,7 @@ static int step_both(int32_t parity)
                                 other = view_of(device, seen_device, given_device, parity);
     CUDA(cudaMemcpy(seen_device, seen, sizeof *seen, cudaMemcpyHostToDevice));
     vf_window_host(&own);
-    CUDA(vf_window_early_cuda(&other, stream));
-    CUDA(vf_window_cuda(&other, stream));
+    launch(&other);
     CUDA(cudaStreamSynchronize(stream));
     CUDA(cudaMemcpy(copied, device, sizeof *copied, cudaMemcpyDeviceToHost));
     return memcmp(host, copied, COMPARED) != 0;
@@ -250,8 +258,7 @@ static void time_flight(void)
     given->command = VF_WINDOW_GO_ON;
     const struct vf_window_view v = view_of(device, seen_device, given_device, 0);
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    CUDA(vf_window_early_cuda(&v, stream));
-    CUDA(vf_window_cuda(&v, stream));
+    launch(&v);
     CUDA(cudaStreamEndCapture(stream, &graph));
     const struct spread s = run_graph(graph, stream);
     printf("  window, a step of it alone, %d landmarks  %8.1f us p50 %8.1f most\n", VF_WINDOW_LANDMARKS, s.median_us,

@@ -23,7 +23,7 @@ struct spread run_graph(cudaGraph_t graph, cudaStream_t stream)
     CUDA(cudaEventCreate(&begin));
     CUDA(cudaEventCreate(&end));
 #if CUDART_VERSION >= 12000
-    CUDA(cudaGraphInstantiate(&exec, graph, 0));
+    CUDA(cudaGraphInstantiate(&exec, graph, cudaGraphInstantiateFlagUseNodePriority)); /* as in port/cuda/graph.c */
 #else
     CUDA(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));
 #endif

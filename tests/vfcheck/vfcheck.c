@@ -416,21 +416,28 @@ static void count_expected(int32_t parity)
     (void)parity;
 }
 
-static cudaError_t launch_early(enum vf_stage stage, const struct vf_views *v, cudaStream_t stream)
+/** Launches of a stage apart from the rest: those before it, or behind it. */
+static cudaError_t launch_apart(enum vf_stage stage, int behind, const struct vf_views *v, cudaStream_t stream)
 {
-#define EARLY(name, needs)                                                                                             \
-    if (stage == VF_##name) return vf_##name##_early_cuda(&v->name, stream);
-    VF_EARLY(EARLY)
-#undef EARLY
-    return cudaSuccess;
+    cudaError_t error = cudaSuccess;
+#define APART(name, part)                                                                                              \
+    if (stage == VF_##name && !error) error = vf_##name##_##part##_cuda(&v->name, stream);
+    if (!behind) {
+        VF_APART_BEFORE(APART)
+    } else {
+        VF_APART_BEHIND(APART)
+    }
+#undef APART
+    return error;
 }
 
 #define VF_STAGE(name, needs, what)                                                                                    \
     static void host_##name(const struct vf_views *v) { vf_##name##_host(&v->name); }                                  \
     static cudaError_t cuda_##name(const struct vf_views *v, cudaStream_t stream)                                      \
     {                                                                                                                  \
-        const cudaError_t error = launch_early(VF_##name, v, stream);                                                  \
-        return error ? error : vf_##name##_cuda(&v->name, stream);                                                     \
+        cudaError_t error = launch_apart(VF_##name, 0, v, stream);                                                     \
+        if (!error) error = vf_##name##_cuda(&v->name, stream);                                                        \
+        return error ? error : launch_apart(VF_##name, 1, v, stream);                                                  \
     }
 #include "stages.def"
 #undef VF_STAGE
