@@ -9,10 +9,11 @@
  *   a STEREO_ONLY state, while for TRUST_SUSPECT_NS the cameras contradict one another (health.stereo SUSPECT): they
  *   are all that it is made of, as where pictures are mirrored
  *
- * It is told again from the first frame on in which the contradiction is over. But a state that has gone on without
- * tracks for TRUST_PAST_NS, as long as the library's own goes on in the dark, is not taken up again: its position is
- * what chance made of it, and would move by metres as landmarks of before are seen again. Then the library begins anew
- * as soon as there are tracks (trust_begin_anew()).
+ * It is told again from the first frame on in which the contradiction is over. But a state that has gone on with one
+ * for TRUST_PAST_NS, as long as the library's own goes on in the dark, is not taken up again: without tracks its
+ * position is what chance made of it, and would move by metres as landmarks of before are seen again; by cameras that
+ * contradict one another it has learned an offset between them that is wrong, and with it ranges and speeds. Then the
+ * library begins anew as soon as there are tracks, and the cameras agree (trust_begin_anew()).
  */
 #ifndef COMPANION_TRUST_H
 #define COMPANION_TRUST_H
@@ -29,8 +30,8 @@ typedef struct trust {
     uint64_t lost_ns; /**< Of the first GOOD state without tracks; others may lie between two. */
     uint64_t both_ns; /**< Of the last one. */
     uint64_t suspect_ns;
-    int is_past; /**< 1: the state has gone on without tracks for too long. */
-    int is_due;  /**< 1: and there are tracks: a new one is to begin. */
+    const char *past; /**< Contradiction with which the state has gone on for too long; NULL: none. */
+    int is_due;       /**< 1: and it is over: a new one is to begin. */
 } trust_t;
 
 /** State to be told of a result: its own, or one that is LOST. Returns NULL, or why it is not its own. */

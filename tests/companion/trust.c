@@ -78,13 +78,13 @@ static void begins_anew(void **state)
     assert_false(trust.is_due);
     for (int i = 0; i < 160; i++)
         run(1, i % 2 ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD, VFRONT_LOST, VFRONT_STEREO_GOOD);
-    assert_true(trust.is_past && !trust.is_due);
+    assert_true(trust.past && !trust.is_due);
     assert_int_equal(run(20, VFRONT_NAV_COASTING, VFRONT_LOST, VFRONT_STEREO_GOOD), 0);
     assert_true(!trust.is_due && !trust_begin_anew(&trust, &vf));
     assert_int_equal(run(2, VFRONT_NAV_GOOD, VFRONT_DEGRADED, VFRONT_STEREO_GOOD), 0);
     assert_true(trust.is_due && !trust_begin_anew(&trust, &vf) && trust.is_due);
     run(1, VFRONT_NAV_LOST, VFRONT_DEGRADED, VFRONT_STEREO_GOOD);
-    assert_true(!trust.is_past && !trust.is_due);
+    assert_true(!trust.past && !trust.is_due);
 }
 
 static void tells_no_cameras_that_contradict(void **state)
@@ -96,6 +96,26 @@ static void tells_no_cameras_that_contradict(void **state)
     run(40, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT);
     result.t_ns = 1000; /* a clock that was set */
     assert_int_equal(run(3, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT), -1);
+}
+
+/** After 5 s of two cameras that contradict one another, as pictures upside down, the state made of them is not taken
+ *  up again, be it by readings or not: a new one is due once they agree and there are tracks. */
+static void begins_anew_behind_cameras(void **state)
+{
+    (void)state;
+    run(140, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT);
+    assert_int_equal(run(30, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_GOOD), -1); /* 4.7 s */
+    assert_false(trust.is_due);
+    assert_int_equal(run(300, VFRONT_NAV_GOOD, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT), -1); /* held by readings */
+    run(160, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT);
+    assert_true(trust.past && !trust.is_due);
+    assert_int_equal(run(5, VFRONT_NAV_GOOD, VFRONT_TRACKING, VFRONT_STEREO_SUSPECT), 0);
+    assert_int_equal(run(5, VFRONT_NAV_STEREO_ONLY, VFRONT_LOST, VFRONT_STEREO_BLIND), 0);
+    assert_false(trust.is_due);
+    assert_int_equal(run(2, VFRONT_NAV_STEREO_ONLY, VFRONT_TRACKING, VFRONT_STEREO_GOOD), 0);
+    assert_true(trust.is_due);
+    run(1, VFRONT_NAV_INITIALISING, VFRONT_TRACKING, VFRONT_STEREO_GOOD);
+    assert_true(!trust.past && !trust.is_due);
 }
 
 /** A state that two cameras have begun by themselves goes to nobody, until gravity is found. */
@@ -117,6 +137,7 @@ int main(void)
         cmocka_unit_test_setup(tells_no_state_without_tracks, begin),
         cmocka_unit_test_setup(begins_anew, begin),
         cmocka_unit_test_setup(tells_no_cameras_that_contradict, begin),
+        cmocka_unit_test_setup(begins_anew_behind_cameras, begin),
         cmocka_unit_test_setup(tells_no_state_without_gravity, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
