@@ -12,7 +12,7 @@
  * It is told again from the first frame on in which the contradiction is over. But a state that has gone on with one
  * for TRUST_PAST_NS, as long as the library's own goes on in the dark, is not taken up again: without tracks its
  * position is what chance made of it, and would move by metres as landmarks of before are seen again; by cameras that
- * contradict one another it has learned an offset between them that is wrong, and with it ranges and speeds. Then the
+ * contradict one another it may have learned a wrong offset between them, and with it ranges and speeds. Then the
  * library begins anew as soon as there are tracks, and the cameras agree (trust_begin_anew()).
  */
 #ifndef COMPANION_TRUST_H
