@@ -727,7 +727,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(failover_overruns, 0, 0, 1000000, "results in a row after deadline_us with which the host port takes over; 0: never") \
     X(failover_dense, 1, 0, 1, "0: a host port that took over leaves out disparities and stixels, to save time") \
     X(device, 0, 0, 63, "GPU, by its number in the CUDA runtime; of that device its primary context") \
-    X(priority, 0, 0, 100, "priority of the work on the GPU: 0 the highest that the device has, n the n-th below it, motions and the map one lower, unless that is the lowest; counts within a process or under MPS")
+    X(priority, 0, 0, 100, "priority of the work on the GPU: 0 the highest that the device has, n the n-th below it, motions one lower, unless that is the lowest; counts within a process or under MPS")
 
 /** Values of the model of stixels for three kinds of cameras: X(name, car, rover, drone). Those of the car are the
  *  standard values, of the program of the paper's authors. What they depend on is focal length times baseline, which is

@@ -21,18 +21,15 @@
     X(keyframe, VF_BIT(ingest) | VF_BIT(place) | VF_BIT(overlap))                                                      \
     X(map, VF_BIT(ingest))
 
-/* Stages that end in two branches, X(name), behind vf_<name>_cuda() and beside one another: vf_<name>_last_cuda(), with
- * which the stage's clock ends and for which the stages behind wait; vf_<name>_late_cuda(), which writes what the next
- * step needs and this one does not read, but for the mirror of report. */
-#define VF_FORKED(X) X(window)
+/* Stages that the state does not wait for, with many blocks: motion from frame to frame. Their launches have the next
+ * lower priority, unless that is the lowest, which other work has. From CUDA 12 on; before it a graph has the priority
+ * of its stream. */
+#define VF_LOWER (VF_BIT(match) | VF_BIT(ego))
 
-/* Stages that the state does not wait for, with many blocks: motion from frame to frame, memory of places. Their
- * launches have the next lower priority, unless that is the lowest, which other work has. From CUDA 12 on; before it a
- * graph has the priority of its stream. */
-#define VF_LOWER                                                                                                       \
-    (VF_BIT(match) | VF_BIT(place) | VF_BIT(overlap) | VF_BIT(ego) | VF_BIT(keyframe) | VF_BIT(loop) | VF_BIT(map))
-
-/* Launchers of a stage apart from vf_<name>_cuda(), in their order: X(name, part). Before it early ones. */
+/* Launchers of a stage apart from vf_<name>_cuda(), in their order: X(name, part), vf_<name>_<part>_cuda(). Before it
+ * those of VF_EARLY. Behind it two branches in which a stage ends, beside one another: with the last one the stage's
+ * clock ends, and the stages behind wait for it; the late one writes what the next step needs and this one does not
+ * read, but for the mirror of report. */
 #define VF_APART_BEFORE(X) X(match, early) X(window, early) X(keyframe, early) X(map, early)
 #define VF_APART_BEHIND(X) X(window, last) X(window, late)
 #define VF_APART(X) VF_APART_BEFORE(X) VF_APART_BEHIND(X)

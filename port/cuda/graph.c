@@ -4,7 +4,10 @@
 #include "core/views.h"
 #include "job.h"
 
-/* Check: early launches need what their stages need, or less. */
+/** Parts of a stage's launches: what stands before the rest, and the two branches in which it ends. */
+enum part { PART_early, PART_last, PART_late };
+
+/* Checks: early launches need what their stages need, or less; lists of cuda.h have the same stages. */
 enum {
 #define VF_STAGE(name, needs, what) NEEDS_##name = (int)(needs),
 #include "stages.def"
@@ -15,18 +18,27 @@ enum {
                                                                "it");
 VF_EARLY(EARLY)
 #undef EARLY
-
-static cudaError_t launch_early(struct vf_cuda *c, const struct vf_views *v, int stage)
-{
-    switch (stage) {
-#define EARLY(name, needs)                                                                                             \
-    case VF_##name:                                                                                                    \
-        vf_cuda_at(c, "the early launch of stage " #name);                                                             \
-        return vf_##name##_early_cuda(&v->name, c->stream[VF_##name]);
-        VF_EARLY(EARLY)
+#define EARLY(name, needs) | VF_BIT(name)
+#define APART(name, part) | VF_BIT(name)
+VF_STATIC_ASSERT((0 VF_EARLY(EARLY)) == (0 VF_APART_BEFORE(APART)), "vfront: VF_EARLY and VF_APART_BEFORE differ");
 #undef EARLY
-    default: return cudaSuccess;
+
+/** Bit of each stage that ends in two branches. */
+enum { FORKED_STAGES = (int)(0 VF_APART_BEHIND(APART)) };
+#undef APART
+
+/** Launches of a stage apart from the rest; none where it has no such part. */
+static cudaError_t launch_apart(struct vf_cuda *c, const struct vf_views *v, int stage, enum part part,
+                                cudaStream_t stream)
+{
+#define APART(name, one)                                                                                               \
+    if (stage == VF_##name && part == PART_##one) {                                                                    \
+        vf_cuda_at(c, "the " #one " launch of stage " #name);                                                          \
+        return vf_##name##_##one##_cuda(&v->name, stream);                                                             \
     }
+    VF_APART(APART)
+#undef APART
+    return cudaSuccess;
 }
 
 static cudaError_t launch(struct vf_cuda *c, const struct vf_views *v, int stage)
@@ -38,39 +50,6 @@ static cudaError_t launch(struct vf_cuda *c, const struct vf_views *v, int stage
         return vf_##name##_cuda(&v->name, c->stream[VF_##name]);
 #include "stages.def"
 #undef VF_STAGE
-    default: return cudaErrorInvalidValue;
-    }
-}
-
-/** Bit of each stage that ends in two branches. */
-enum {
-#define FORKED(name) VF_BIT(name) |
-    FORKED_STAGES = (int)(VF_FORKED(FORKED) 0u)
-#undef FORKED
-};
-
-static cudaError_t launch_last(struct vf_cuda *c, const struct vf_views *v, int stage)
-{
-    switch (stage) {
-#define FORKED(name)                                                                                                   \
-    case VF_##name:                                                                                                    \
-        vf_cuda_at(c, "the last launch of stage " #name);                                                              \
-        return vf_##name##_last_cuda(&v->name, c->stream[VF_##name]);
-        VF_FORKED(FORKED)
-#undef FORKED
-    default: return cudaErrorInvalidValue;
-    }
-}
-
-static cudaError_t launch_late(struct vf_cuda *c, const struct vf_views *v, int stage)
-{
-    switch (stage) {
-#define FORKED(name)                                                                                                   \
-    case VF_##name:                                                                                                    \
-        vf_cuda_at(c, "the late launch of stage " #name);                                                              \
-        return vf_##name##_late_cuda(&v->name, c->stream[VF_LATE_STREAM]);
-        VF_FORKED(FORKED)
-#undef FORKED
     default: return cudaErrorInvalidValue;
     }
 }
@@ -100,8 +79,8 @@ static vfront_status_t enqueue_branches(struct vf_cuda *c, const struct vf_views
 {
     VF_TRY(cudaEventRecord(c->done[stage], c->stream[stage]));
     VF_TRY(cudaStreamWaitEvent(c->stream[VF_LATE_STREAM], c->done[stage], 0));
-    cudaError_t error = launch_last(c, v, stage);
-    if (!error) error = launch_late(c, v, stage);
+    cudaError_t error = launch_apart(c, v, stage, PART_last, c->stream[stage]);
+    if (!error) error = launch_apart(c, v, stage, PART_late, c->stream[VF_LATE_STREAM]);
     if (error) return vf_cuda_launch_fault(c, error, vfront_stage_name((size_t)stage));
     VF_TRY(cudaEventRecord(c->done[VF_LATE_STREAM], c->stream[VF_LATE_STREAM]));
     return VFRONT_OK;
@@ -113,7 +92,7 @@ static vfront_status_t enqueue_stage(struct vf_cuda *c, const struct vf_views *v
 {
     vfront_status_t status = join(c, stage, first_edges(stage, c->active));
     if (status) return status;
-    cudaError_t error = launch_early(c, v, stage);
+    cudaError_t error = launch_apart(c, v, stage, PART_early, c->stream[stage]);
     if (error) return vf_cuda_launch_fault(c, error, vfront_stage_name((size_t)stage));
     status = join(c, stage, vf_stage_edges((enum vf_stage)stage, c->active) & ~first_edges(stage, c->active));
     if (status) return status;

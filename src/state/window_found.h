@@ -133,7 +133,7 @@ VF_FN void vf_window_count_known(struct vf_window_work *k, uint32_t sights)
     {
         k->number[part] = k->off[part] = 0;
         for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) {
-            k->number[part] += k->landmark_of[i] >= 0 && k->off_sight[i] < VF_GATE_SPENT;
+            k->number[part] += (uint32_t)vf_window_taken(k, i);
             k->off[part] += k->off_sight[i] >= VF_GATE_SPENT;
         }
     }

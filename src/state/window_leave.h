@@ -164,27 +164,33 @@ VF_FN int vf_window_hosts(const struct vf_window *w)
     return hosts;
 }
 
-/** Landmarks that the newest frame sees and that stay, counted before vf_window_forget(): k->told. Of one block. */
-VF_FN void vf_window_count_told(const struct vf_window *w, struct vf_window_work *k)
+/** Landmarks that are left when the frames that leave are gone: k->stays, by which vf_window_forget() goes. Where rest
+ *  begins, those that the newest frame hosts or will host. Of one block. */
+VF_FN void vf_window_stay(const struct vf_window *w, struct vf_window_work *k)
 {
     VF_PARTS(i, VF_WINDOW_LANDMARKS)
     {
         const struct vf_landmark *l = &w->landmark[i];
-        const int stays = k->rest.begins ? l->host == w->newest : l->host != k->key && !k->folds;
-        k->stays[i] = (l->id != 0) & stays & (int)(l->seen >> w->newest & 1);
+        const int kept = k->rest.begins ? l->host == w->newest : l->host != k->key;
+        k->stays[i] = (l->id != 0) & kept & !k->folds;
     }
     VF_ITEM_SYNC();
     VF_PARTS(i, k->rest.begins ? (int)k->sights : 0)
-    {
-        const int32_t at = k->landmark_of[i];
-        if (at >= 0 && k->off_sight[i] < VF_GATE_SPENT) k->stays[at] = w->landmark[at].id != 0; /* vf_rest_host() */
-    }
+    if (vf_window_taken(k, (uint32_t)i)) k->stays[k->landmark_of[i]] = w->landmark[k->landmark_of[i]].id != 0;
     VF_ITEM_SYNC();
+}
+
+/** Those of them that the newest frame sees; where rest begins, all: k->told. Of one block. */
+VF_FN void vf_window_count_told(const struct vf_window *w, struct vf_window_work *k)
+{
     VF_PARTS(part, VF_WINDOW_PARTS)
     {
         uint32_t number = 0;
         VF_UNROLL_4
-        for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS) number += (uint32_t)k->stays[i];
+        for (int i = part; i < VF_WINDOW_LANDMARKS; i += VF_WINDOW_PARTS) {
+            const uint32_t seen = w->landmark[i].seen >> w->newest & 1;
+            number += (uint32_t)k->stays[i] & (seen | (uint32_t)k->rest.begins);
+        }
         k->number[part] = number;
     }
     VF_ITEM_SYNC();
@@ -198,7 +204,7 @@ VF_FN void vf_window_count_told(const struct vf_window *w, struct vf_window_work
     VF_ITEM_SYNC();
 }
 
-/** Landmarks of the keyframe that leaves are gone; nobody is seen from the frames that leave any more. */
+/** Landmarks that do not stay are gone; nobody is seen from the frames that leave any more. */
 VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
 {
     enum { WORDS = sizeof(struct vf_window_slot) / 4 };
@@ -207,7 +213,7 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
     VF_PARTS(i, VF_WINDOW_LANDMARKS)
     {
         struct vf_landmark *l = &w->landmark[i];
-        if (l->id && (l->host == k->key || k->folds)) l->id = 0;
+        if (!k->stays[i]) l->id = 0;
         l->seen &= ~slots;
         l->tried &= ~slots;
     }

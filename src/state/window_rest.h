@@ -251,23 +251,17 @@ VF_FN void vf_rest_part(struct vf_window *w, const struct vf_window_work *k)
     VF_ITEM_SYNC();
 }
 
-/** Landmarks of the newest frame's sights, whose hosts have left, hosted in it; all others are gone. Of one block. */
+/** Landmarks of the newest frame's sights, whose hosts leave, hosted in it. Of one block. */
 VF_FN void vf_rest_host(struct vf_window *w, const struct vf_window_work *k)
 {
-    VF_PARTS(i, VF_WINDOW_LANDMARKS)
-    if (w->landmark[i].host != w->newest) w->landmark[i].host = -1;
-    VF_ITEM_SYNC();
     VF_PARTS(i, (int)k->sights)
     {
-        if (k->landmark_of[i] < 0 || k->off_sight[i] >= VF_GATE_SPENT) continue;
+        if (!vf_window_taken(k, (uint32_t)i)) continue;
         struct vf_landmark *l = &w->landmark[k->landmark_of[i]];
         l->host = w->newest;
         l->seen = 1u << w->newest;
         memcpy(l->bearing, l->sight[w->newest].bearing, sizeof l->bearing);
     }
-    VF_ITEM_SYNC();
-    VF_PARTS(i, VF_WINDOW_LANDMARKS)
-    if (w->landmark[i].host < 0) w->landmark[i].id = 0;
     VF_ITEM_SYNC();
 }
 

@@ -175,8 +175,7 @@ VF_FN void vf_window_second(struct vf_window *w, struct vf_window_work *k, uint3
     {
         k->number[part] = k->off[part] = 0;
         for (uint32_t i = (uint32_t)part; i < sights; i += VF_WINDOW_PARTS) {
-            const int taken = k->landmark_of[i] >= 0 && k->off_sight[i] < VF_GATE_SPENT;
-            const int verdict = taken ? k->second[k->landmark_of[i]] : -1;
+            const int verdict = vf_window_taken(k, i) ? k->second[k->landmark_of[i]] : -1;
             k->number[part] += verdict >= 0;
             k->off[part] += verdict > 0;
         }

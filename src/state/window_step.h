@@ -303,6 +303,7 @@ VF_FN void vf_window_close(struct vf_window *w, struct vf_window_work *k, const 
     VF_PARTS(i, 1)
     vf_window_choose(w, k);
     VF_ITEM_SYNC();
+    vf_window_stay(w, k);
     vf_window_count_told(w, k);
     vf_window_lists(w, k);
     vf_window_relate(w, k);

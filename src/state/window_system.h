@@ -395,6 +395,7 @@ VF_FN void vf_window_gather_own(const struct vf_window_work *k, struct vf_window
 VF_FN void vf_window_gather(struct vf_window_work *k)
 {
     enum { ROWS = 6 * VF_WINDOW_PAIRS, SIDES = 6 * VF_WINDOW_FRAMES, EACH = VF_WINDOW_SUMS };
+    VF_STATIC_ASSERT(VF_WINDOW_LANES == 16, "vfront: sums of hosts are those of 16 lanes, two groups a warp");
     VF_STATIC_ASSERT(ROWS % 2 == 0 && SIDES % 2 == 0 && EACH % 2 == 0, "vfront: kinds of sums fill warps");
     VF_GROUPS(VF_WINDOW_LANES, item, VF_WINDOW_GATHERED)
     {

@@ -167,7 +167,7 @@ struct vf_window_work {
     int32_t in_sight[VF_WINDOW_LANDMARKS]; /* 1: its track is in the newest frame */
     int32_t place[VF_WINDOW_LANDMARKS];    /* of slots for new landmarks, see vf_window_slot_place() */
     int32_t order[VF_WINDOW_LANDMARKS];    /* slots for new landmarks, best first */
-    int32_t stays[VF_WINDOW_LANDMARKS];    /* 1: seen by the newest frame, and not forgotten with this step */
+    int32_t stays[VF_WINDOW_LANDMARKS];    /* 1: left when the frames that leave are gone */
     int32_t slots;
     double score[VF_WINDOW_FRAMES]; /* of keyframes, for the one that leaves */
     /* estimate before a step of the optimisation */
@@ -186,6 +186,12 @@ struct vf_window_work {
 };
 
 #define VF_WINDOW_NOBODY 0xffffffffu
+
+/** 1 if sight i of the newest frame is that of a landmark, and taken by the gate or on trial. */
+VF_FN int vf_window_taken(const struct vf_window_work *k, uint32_t i)
+{
+    return k->landmark_of[i] >= 0 && k->off_sight[i] < VF_GATE_SPENT;
+}
 
 /** Index of a pair of frames, a <= b. */
 VF_FN int vf_window_pair(int a, int b) { return a * VF_WINDOW_FRAMES - a * (a - 1) / 2 + b - a; }

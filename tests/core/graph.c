@@ -173,7 +173,7 @@ static int priority_in(cudaGraph_t graph, const char *stage)
     return 0;
 }
 
-/** Motions have the next lower priority than what the state waits for; not the lowest, unless all have it. */
+/** Motions have the next lower priority than all else; not the lowest, unless all have it. */
 static void priorities(void **state)
 {
     (void)state;
@@ -181,6 +181,7 @@ static void priorities(void **state)
     vfront_tuning_t t;
     int least = 0, greatest = 0;
     vfront_tuning_default(&t);
+    t.map = VFRONT_MAP;
     cudaDeviceGetStreamPriorityRange(&least, &greatest);
     assert_true(least - greatest > 2);
     for (t.priority = 0; t.priority <= least - greatest; t.priority++) {
@@ -190,6 +191,7 @@ static void priorities(void **state)
         for (int parity = 0; parity < 2; parity++) {
             assert_int_equal(priority_in(captured[parity], "detect"), own);
             assert_int_equal(priority_in(captured[parity], "report"), own);
+            if (t.map) assert_int_equal(priority_in(captured[parity], "overlap"), own);
             assert_int_equal(priority_in(captured[parity], "match"), lower);
             assert_int_equal(priority_in(captured[parity], "ego"), lower);
         }
