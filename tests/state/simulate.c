@@ -46,7 +46,7 @@ static const double believed[3] = {VF_WINDOW_MOUNT_RAD, VF_WINDOW_OFFSET_S, VF_W
 static struct {
     double runs;
     const char *csv, *dump, *title, *only;
-    int all;
+    int all, titles;
 } mode;
 
 /** Option with a number: its range, and what it adds to the help. */
@@ -109,7 +109,8 @@ static int help(void)
            "  --csv FILE          the first flight: time, truth, estimate, deviations\n"
            "  --dump FILE         the first flight: all that the estimator is given, and the truth\n"
            "  --all               table of scenarios; options that follow hold for all of them\n"
-           "  --only WORD         of these, those whose title contains it; '=title' that one alone\n");
+           "  --only WORD         of these, those whose title contains it; '=title' that one alone\n"
+           "  --titles            their titles, and no flight\n");
     for (int i = 0; i < NUMBERS; i++) printf("  %-12s %s\n", numbers[i].name, numbers[i].help);
     return 0;
 }
@@ -149,6 +150,8 @@ static int options(int n, char *const *word)
     for (int i = 0; i < n; i++) {
         if (!strcmp(word[i], "--all"))
             mode.all = 1;
+        else if (!strcmp(word[i], "--titles"))
+            mode.titles = 1;
         else if (!strcmp(word[i], "--place"))
             chosen.place = 1;
         else if (!strcmp(word[i], "--drawn"))
@@ -556,6 +559,12 @@ static int is_wanted(const char *title)
     return *mode.only == '=' ? !strcmp(title, mode.only + 1) : strstr(title, mode.only) != NULL;
 }
 
+static void print_titles(void)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (is_wanted(table[i].title)) puts(table[i].title);
+}
+
 static int scenarios(int n, char *const *word)
 {
     const struct sim_options usual = chosen;
@@ -589,6 +598,7 @@ int main(int argc, char **argv)
     chosen = sim_usual();
     mode.runs = 50;
     if (!options(argc - 1, argv + 1)) return 2;
+    if (mode.titles) return print_titles(), 0;
     print_head();
     if (!mode.all) return !scenario(short_name(chosen.path));
     chosen = sim_usual();

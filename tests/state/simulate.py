@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Simulated flights through the window, without pictures: the table of build/simulate on all processors, and nominal flights in several sets of draws.
+
+    tests/state/simulate.py build/simulate [--jobs N] [--only WORD] [--sets SEED,...] [options of simulate]
+
+--jobs   Rows at a time, as many as there are processors.
+--only   Rows whose title contains WORD.
+--sets   First seeds of the sets of draws, 1001,2001,3001 beside that of the table; "" for none.
+
+The first table is that of `simulate --all`, whose columns `simulate --help` and tests/state/README.md explain: 50 flights a row; NEES with its mean, 3 3 15 is right, and in
+brackets the share of frames [%] whose mean over the flights is in its 95 % bounds, [2.36, 3.72] for 3. The second has the rows of NOMINAL in each set of draws. Frames of a
+flight are not independent, so that the share of one row is largely the luck of its draws: what counts is the mean over rows and sets.
+
+Exit status: 77 if nothing could be flown, 1 if a flight is lost in any row, or if position or attitude of the nominal flights is within the bounds in less than LEAST of the
+frames in the mean, else 0."""
+import argparse
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+
+# Rows whose calibration is off by what the window takes for possible, and nothing else. A flight that stands is one long frame.
+NOMINAL = ["eight", "MH_03", "V1_02", "V2_02", "infinite_fast", "circle_head", "road, 0.54 m, 10 Hz", "hover", "straight", "turn on the spot"]
+LEAST = 90.0
+ROW = re.compile(r"^(?P<title>.{34}) +(?P<runs>\d+) +(?P<lost>\d+) \|.*\| +(?P<position>[\d.]+) \( *(?P<position_share>\d+)\) +(?P<attitude>[\d.]+) \( *(?P<attitude_share>\d+)\)")
+
+
+def fly(program, title, seed, options):
+    """Head and row of a title, or why there is none."""
+    command = [program, "--all", "--only", "=" + title, *(["--seed", str(seed)] if seed else []), *options]
+    said = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    lines = said.stdout.splitlines()
+    if len(lines) != 2:
+        return None, f"{title}: {said.stderr.strip().splitlines()[-1] if said.stderr.strip() else 'no row'}"
+    return lines
+
+
+def tables(program, titles, seeds, options, jobs):
+    """Prints both tables as their rows are ready; {(title, seed): row of ROW}."""
+    wanted = [(t, 0) for t in titles] + [(t, s) for t in titles if t in NOMINAL for s in seeds]
+    rows, done = {}, 0
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        flying = {key: pool.submit(fly, program, *key, options) for key in wanted}
+        for key in wanted:
+            head, line = flying[key].result()
+            done += 1
+            if not key[1]:
+                print(*([head] if head and not rows else []), line, sep="\n", flush=True)
+            print(f"\r{done} of {len(wanted)} rows", end="", file=sys.stderr, flush=True)
+            match = ROW.match(line) if head else None
+            if match:
+                rows[key] = match.groupdict()
+    print(file=sys.stderr)
+    return rows
+
+
+def shares(rows, title, which):
+    return [float(row[which + "_share"]) for key, row in rows.items() if key[0] == title]
+
+
+def nominal(rows):
+    """Prints the nominal flights in each set of draws; the least of the mean shares [%]."""
+    means = {"position": [], "attitude": []}
+    print(f"\n{'nominal flights, in each set of draws':<38} {'NEES, share of frames within its bounds [%]: mean':>50}")
+    for title in [t for t in NOMINAL if (t, 0) in rows]:
+        for which in means:
+            of_title = [row for key, row in rows.items() if key[0] == title]
+            share = shares(rows, title, which)
+            means[which] += share
+            nees = sum(float(row[which]) for row in of_title) / len(of_title)
+            print(f"{title:<24} {which:<13} {nees:>10.2f}, {', '.join(f'{s:.0f}' for s in share)}: {sum(share) / len(share):.0f}")
+    least = {which: sum(share) / len(share) for which, share in means.items() if share}
+    for which, mean in least.items():
+        print(f"{'all':<24} {which:<13} {'':>10}  {mean:.1f}{'' if mean >= LEAST else f', less than {LEAST:.0f}'}")
+    return min(least.values(), default=LEAST)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--sets", default="1001,2001,3001")
+    arguments, options = parser.parse_known_args()
+    titles = subprocess.run([arguments.program, "--titles", *options], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    titles = [t for t in titles if arguments.only in t]
+    if not titles:
+        sys.exit(f"simulate: no row of '{arguments.only}'")
+    rows = tables(arguments.program, titles, [int(s) for s in arguments.sets.split(",") if s], options, arguments.jobs)
+    if not rows:
+        print("skipped: nothing could be flown")
+        sys.exit(77)
+    least = nominal(rows)
+    lost, flights = sum(int(row["lost"]) for row in rows.values()), sum(int(row["runs"]) for row in rows.values())
+    print(f"{flights} flights, {lost} lost")
+    sys.exit(1 if lost or least < LEAST else 0)
+
+
+if __name__ == "__main__":
+    main()
