@@ -279,7 +279,7 @@ slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BU
 	  '$(PYTHON) tests/state/window.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so --quick' \
 	  '$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' '$(PYTHON) tests/state/nav.py $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so --quick' \
 	  '$(PYTHON) tests/geometry/predict_state.py $(BUILD)/bridge_nav.so --quick' \
-	  '$(PYTHON) tests/state/simulate.py $(BUILD)/simulate --only hover --runs 8 --sets=' \
+	  '$(PYTHON) tests/state/simulate.py $(BUILD)/simulate --only hover --runs 8 --sets=' '$(PYTHON) tests/state/simulate.py $(BUILD)/simulate --only "V1_02, no readings" --runs 12 --sets=' \
   '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/accuracy/check.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(EXEC) $(BUILD)/endless 2000' '$(EXEC) $(TEST)/steady --steps 60 --frames 20 --size 128x96 --set select_points=200 --set ego_hypotheses=32 --set ego_metric_hypotheses=32' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
   $(COMPANION_SLOW) $(EMULATED_SAMPLE)
 
@@ -455,7 +455,7 @@ asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers,
 asan-long: ## Those that take minutes
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-long-run
 ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/report_loops $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
-ASAN_LONG := $(filter $(addprefix %/,clock imu invariance misread nav overlap rest scale start window),$(ASAN))
+ASAN_LONG := $(filter $(addprefix %/,clock detect imu invariance misread nav overlap rest scale start window),$(ASAN))
 # Commands one after the other, up to one that fails; one that is skipped says so in cmocka's words, which run.sh counts.
 one_by_one = for t in $(1); do echo "== $$t"; $$t && continue; [ $$? = 77 ] || exit 1; echo "skipped: $$t"; echo "[  SKIPPED ] 1 test(s)"; done
 asan-long-run: $(ASAN_LONG)

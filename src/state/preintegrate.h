@@ -15,9 +15,10 @@
  *         Covariance and derivatives cost more than the motion: where there are more than VF_PREINTEGRATE_STEPS steps,
  *         as many consecutive ones as needed, the same number for all bundles but the last, are taken as one. The
  *         motion is that of all steps
- *         Where readings are missing, the signal is a random walk of the mean square rate at which it changed between
- *         all readings at hand: between two readings T apart its integral has a variance of q T^3 / 12, beyond the last
- *         reading of q T^3 / 3
+ *         Where readings are missing, the signal is a random walk of a mean square rate q: between two readings T apart
+ *         its integral has a variance of q T^3 / 12, beyond the last reading of q T^3 / 3. q is that at which the
+ *         signal changed between all readings at hand, one after the other. For one that is held it is that from the
+ *         first to the last, if more, or what more the caller knows: a smooth turn changes little from one to the next
  *         A saturated reading has an error that is constant as long as it lasts, with a deviation of
  *         VF_SATURATED_PART of the limit on each axis
  * Exact   double precision in one order, roots and quotients correctly rounded
@@ -57,9 +58,10 @@ struct vf_preintegral {
 /** Errors of readings. */
 struct vf_imu_model {
     vfront_imu_noise_t noise;
-    double gyro_change;  /* mean square change of the rate over time, each axis [rad^2/s^3] */
-    double accel_change; /* of the specific force [m^2/s^5] */
-    uint64_t usual_ns;   /* interval between readings, beyond which some are missing */
+    /* Mean square change of rate and specific force over time, each axis [rad^2/s^3, m^2/s^5]: between readings, and
+     * where the first or the last one is held. */
+    double change[2], beyond[2];
+    uint64_t usual_ns; /* interval between readings, beyond which some are missing */
 };
 
 /** Consecutive steps that are one to covariance and derivatives, from their start on, in axes of the preintegral. */
@@ -95,22 +97,28 @@ VF_FN uint32_t vf_imu_until(const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
     return low;
 }
 
-/** Mean square change over time of rate and specific force, each axis, over all intervals between readings. */
-VF_FN void vf_imu_changes(const vfront_imu_t *imu, uint32_t n, double *gyro, double *accel)
+/** Square by which rate and specific force change from reading a to b, mean of the axes, over the time between: 0 if
+ *  there is none. */
+VF_FN void vf_imu_change(const vfront_imu_t *a, const vfront_imu_t *b, double change[2])
 {
-    *gyro = *accel = 0.0;
-    for (uint32_t i = 1; i < n; i++) {
-        const double dt = (double)(imu[i].t_ns - imu[i - 1].t_ns) * 1e-9;
-        for (int k = 0; k < 3; k++) {
-            const double g = imu[i].gyro_rad_s[k] - imu[i - 1].gyro_rad_s[k];
-            const double a = imu[i].accel_m_s2[k] - imu[i - 1].accel_m_s2[k];
-            *gyro += g * g / dt;
-            *accel += a * a / dt;
-        }
+    change[0] = change[1] = 0.0;
+    if (b->t_ns <= a->t_ns) return;
+    for (int k = 0; k < 3; k++) {
+        const double gyro = b->gyro_rad_s[k] - a->gyro_rad_s[k], accel = b->accel_m_s2[k] - a->accel_m_s2[k];
+        change[0] += gyro * gyro;
+        change[1] += accel * accel;
     }
-    if (n > 1) {
-        *gyro /= 3.0 * (n - 1);
-        *accel /= 3.0 * (n - 1);
+    for (int k = 0; k < 2; k++) change[k] /= 3e-9 * (double)(b->t_ns - a->t_ns);
+}
+
+/** Mean of that over all intervals between readings. */
+VF_FN void vf_imu_changes(const vfront_imu_t *imu, uint32_t n, double mean[2])
+{
+    mean[0] = mean[1] = 0.0;
+    for (uint32_t i = 1; i < n; i++) {
+        double change[2];
+        vf_imu_change(&imu[i - 1], &imu[i], change);
+        for (int k = 0; k < 2; k++) mean[k] += change[k] / (n - 1);
     }
 }
 
@@ -145,7 +153,10 @@ VF_FN struct vf_imu_model vf_imu_model_of(const vfront_imu_noise_t *noise, const
     struct vf_imu_model m;
     m.noise = *noise;
     m.usual_ns = (uint64_t)(1.5e9 / noise->rate_hz);
-    vf_imu_changes(imu, n, &m.gyro_change, &m.accel_change);
+    vf_imu_changes(imu, n, m.change);
+    vf_imu_change(&imu[0], &imu[n - 1], m.beyond);
+    for (int k = 0; k < 2; k++)
+        if (m.beyond[k] < m.change[k]) m.beyond[k] = m.change[k];
     return m;
 }
 
@@ -240,8 +251,9 @@ VF_FN void vf_imu_step(struct vf_imu_sum *sum, const vfront_imu_t *imu, uint32_t
     }
     const double dt = (double)(to_ns - from_ns) * 1e-9;
     const double missing = vf_imu_missing(sum->model, imu, n, after, from_ns, to_ns);
-    g->gyro += noise->gyro_density * noise->gyro_density * dt + sum->model->gyro_change * missing;
-    g->accel += noise->accel_density * noise->accel_density * dt + sum->model->accel_change * missing;
+    const double *change = after == 0 || after == n ? sum->model->beyond : sum->model->change;
+    g->gyro += noise->gyro_density * noise->gyro_density * dt + change[0] * missing;
+    g->accel += noise->accel_density * noise->accel_density * dt + change[1] * missing;
     g->gyro_limit |= vf_imu_at_limit(a->gyro_rad_s, noise->gyro_limit_rad_s) |
                      vf_imu_at_limit(b->gyro_rad_s, noise->gyro_limit_rad_s);
     g->accel_limit |= vf_imu_at_limit(a->accel_m_s2, noise->accel_limit_m_s2) |

@@ -38,7 +38,7 @@ static void add_motion(struct vf_mono *s, const struct vf_start_frame *frame)
     if (relative && (relative->state == VFRONT_MOTION_GOOD || relative->state == VFRONT_MOTION_ROTATION) &&
         !(relative->flags & VFRONT_MOTION_LATE))
         vf_mono_turn(&s->turns, &s->rig, &now, relative);
-    vf_window_rate_at(frame->imu, frame->readings, frame->t_ns, (const double[6]){0.0}, s->rate);
+    vf_window_rate_of(vf_window_reading_at(frame->imu, frame->readings, frame->t_ns), (const double[6]){0.0}, s->rate);
     if (s->since.dt_s > 0.0)
         vf_mono_compose(&s->since, &now);
     else
@@ -249,7 +249,8 @@ enum vf_start_state vf_mono_step(struct vf_mono *s, const struct vf_start_frame 
         forget(s);
         memset(s->rate, 0, sizeof s->rate);
         if (frame->readings)
-            vf_window_rate_at(frame->imu, frame->readings, frame->t_ns, (const double[6]){0.0}, s->rate);
+            vf_window_rate_of(vf_window_reading_at(frame->imu, frame->readings, frame->t_ns), (const double[6]){0.0},
+                              s->rate);
         keep(s, frame->t_ns, sight, sights);
         return s->state = before ? VF_START_NO_IMU : VF_START_FEW;
     }

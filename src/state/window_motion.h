@@ -4,19 +4,25 @@
  * each.
  *
  * In      readings over the time since the frame before; of the newest frame time, time offset and biases
- * Out     struct vf_window_motion; the running mean of the readings' noise
+ * Out     struct vf_window_motion; running means of the readings' noise, and of what they change from frame to frame
  */
 #ifndef VF_WINDOW_MOTION_H
 #define VF_WINDOW_MOTION_H
 
 #include "window_inertial.h"
 
-/** Angular rate at a time, of the nearest reading, less bias. */
-VF_FN void vf_window_rate_at(const vfront_imu_t *imu, uint32_t n, uint64_t t_ns, const double bias[6], double rate[3])
+/** Reading nearest to a time. */
+VF_FN const vfront_imu_t *vf_window_reading_at(const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
 {
-    uint32_t at = vf_imu_until(imu, n, t_ns);
-    if (at == n || (at > 0 && t_ns - imu[at - 1].t_ns < imu[at].t_ns - t_ns)) at--;
-    for (int k = 0; k < 3; k++) rate[k] = imu[at].gyro_rad_s[k] - bias[k];
+    const uint32_t at = vf_imu_until(imu, n, t_ns);
+    const int before = at == n || (at > 0 && t_ns - imu[at - 1].t_ns < imu[at].t_ns - t_ns);
+    return &imu[at - (uint32_t)before];
+}
+
+/** Angular rate of a reading, less bias. */
+VF_FN void vf_window_rate_of(const vfront_imu_t *reading, const double bias[6], double rate[3])
+{
+    for (int k = 0; k < 3; k++) rate[k] = reading->gyro_rad_s[k] - bias[k];
 }
 
 /** Time on the clock of the readings. */
@@ -50,6 +56,16 @@ VF_FN void vf_window_shaken(vfront_imu_noise_t *noise, const double mean[2])
     noise->accel_density *= sqrt(times[1]);
 }
 
+/** Running means of the change from frame to frame, with one more: from reading a, near the frame before, to reading b,
+ *  near this one. A signal that is held beyond the last reading is off by such a change. */
+VF_FN void vf_window_changed(double mean[2], const vfront_imu_t *a, const vfront_imu_t *b)
+{
+    double now[2];
+    if (b->t_ns <= a->t_ns) return;
+    vf_imu_change(a, b, now);
+    for (int k = 0; k < 2; k++) mean[k] += (mean[k] > 0.0 ? VF_WINDOW_NOISY : 1.0) * (now[k] - mean[k]);
+}
+
 /** Motion from the newest frame to a time. imu: n readings, at least 1. */
 VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carried *c, const vfront_imu_noise_t *noise,
                                const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
@@ -59,13 +75,17 @@ VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carr
     const uint64_t to_ns = end_ns > from_ns ? end_ns : from_ns + 1000000u; /* whatever offset was found */
     vf_window_noisy(c->noisy, noise, imu, n, from_ns, to_ns);
     vf_window_shaken(&model.noise, c->noisy);
+    const vfront_imu_t *from = vf_window_reading_at(imu, n, from_ns), *to = vf_window_reading_at(imu, n, to_ns);
+    for (int k = 0; k < 2; k++)
+        if (c->change[k] > model.beyond[k]) model.beyond[k] = c->change[k];
+    vf_window_changed(c->change, from, to);
     memset(m, 0, sizeof *m);
     m->t_ns = t_ns;
     memcpy(m->bias, c->bias, sizeof m->bias);
     vf_preintegrate(&m->motion, &model, m->bias, m->bias + 3, imu, n, from_ns, to_ns);
     vf_inertial_scale_of(&m->scale, &m->motion, noise);
-    vf_window_rate_at(imu, n, from_ns, m->bias, m->before);
-    vf_window_rate_at(imu, n, to_ns, m->bias, m->rate);
+    vf_window_rate_of(from, m->bias, m->before);
+    vf_window_rate_of(to, m->bias, m->rate);
 }
 
 /** Input of the next motion, by the newest frame; the noise stays. */

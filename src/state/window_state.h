@@ -151,7 +151,9 @@ struct vf_window_carried {
     double own_offset_s; /* time offset with which its readings were taken */
     double offset_s;     /* time offset now */
     double bias[6];
-    double noisy[2]; /* variance of the noise of gyro and accelerometer over that stated, running mean; 0: none yet */
+    double noisy[2];  /* variance of the noise of gyro and accelerometer over that stated, running mean; 0: none yet */
+    double change[2]; /* square by which rate and specific force change from frame to frame, each axis, over the time
+                       * between, running mean [rad^2/s^3, m^2/s^5] */
 };
 
 /** Values of a frame's variables. */

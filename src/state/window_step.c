@@ -26,7 +26,8 @@ void vf_window_start(struct vf_window *w, const struct vf_window_rig *rig, const
     vf_window_inverse(first, information);
     vf_window_begin(w, rig, noise, first, information);
     vf_window_carry(w);
-    w->carried.noisy[0] = w->carried.noisy[1] = 0.0;
+    memset(w->carried.noisy, 0, sizeof w->carried.noisy);
+    memset(w->carried.change, 0, sizeof w->carried.change);
 }
 
 /** Launches of a system. */

@@ -12,8 +12,8 @@ The first table is that of `simulate --all`, whose columns `simulate --help` and
 brackets the share of frames [%] whose mean over the flights is in its 95 % bounds, [2.36, 3.72] for 3. The second has the rows of NOMINAL in each set of draws. Frames of a
 flight are not independent, so that the share of one row is largely the luck of its draws: what counts is the mean over rows and sets.
 
-Exit status: 77 if nothing could be flown, 1 if a flight is lost in any row, or if position or attitude of the nominal flights is within the bounds in less than LEAST of the
-frames in the mean, else 0."""
+Exit status: 77 if nothing could be flown; 1 if a flight is lost in any row, if position or attitude of the nominal flights is within the bounds in less than LEAST of the
+frames in the mean, or if the NEES of either is over MOST in a row but those of UNTOLD; else 0."""
 import argparse
 import concurrent.futures
 import os
@@ -21,9 +21,13 @@ import re
 import subprocess
 import sys
 
-# Rows whose calibration is off by what the window takes for possible, and nothing else. A flight that stands is one long frame.
-NOMINAL = ["eight", "MH_03", "V1_02", "V2_02", "infinite_fast", "circle_head", "road, 0.54 m, 10 Hz", "hover", "straight", "turn on the spot"]
+# Rows whose calibration is off by what the window takes for possible, and nothing else, or by what is named and is in the state. A flight that stands is one long frame.
+NOMINAL = ["eight", "MH_03", "V1_02", "V2_02", "infinite_fast", "circle_head", "road, 0.54 m, 10 Hz", "hover", "straight", "turn on the spot",
+           "eight, time offset 5 ms", "eight, time offset -5 ms", "eight, mounting off 0.5 deg", "eight, mounting off 1 cm", "eight, stereo off 0.05 deg"]
 LEAST = 90.0
+# Errors that the state does not have, and is not told of: overconfidence there is said by the table.
+UNTOLD = ["eight, tracks drift 0.1 px", "eight, focal length off 0.5 %", "eight, 30 us a row, not told", "eight, turned 0.2 deg, held"]
+MOST = 4.2
 ROW = re.compile(r"^(?P<title>.{34}) +(?P<runs>\d+) +(?P<lost>\d+) \|.*\| +(?P<position>[\d.]+) \( *(?P<position_share>\d+)\) +(?P<attitude>[\d.]+) \( *(?P<attitude_share>\d+)\)")
 
 
@@ -48,11 +52,11 @@ def tables(program, titles, seeds, options, jobs):
             done += 1
             if not key[1]:
                 print(*([head] if head and not rows else []), line, sep="\n", flush=True)
-            print(f"\r{done} of {len(wanted)} rows", end="", file=sys.stderr, flush=True)
+            if sys.stderr.isatty():
+                print(f"\r{done} of {len(wanted)} rows", end="\r", file=sys.stderr, flush=True)
             match = ROW.match(line) if head else None
             if match:
                 rows[key] = match.groupdict()
-    print(file=sys.stderr)
     return rows
 
 
@@ -63,6 +67,8 @@ def shares(rows, title, which):
 def nominal(rows):
     """Prints the nominal flights in each set of draws; the least of the mean shares [%]."""
     means = {"position": [], "attitude": []}
+    if not any((t, 0) in rows for t in NOMINAL):
+        return LEAST
     print(f"\n{'nominal flights, in each set of draws':<38} {'NEES, share of frames within its bounds [%]: mean':>50}")
     for title in [t for t in NOMINAL if (t, 0) in rows]:
         for which in means:
@@ -70,11 +76,19 @@ def nominal(rows):
             share = shares(rows, title, which)
             means[which] += share
             nees = sum(float(row[which]) for row in of_title) / len(of_title)
-            print(f"{title:<24} {which:<13} {nees:>10.2f}, {', '.join(f'{s:.0f}' for s in share)}: {sum(share) / len(share):.0f}")
+            print(f"{title:<28} {which:<13} {nees:>6.2f}, {', '.join(f'{s:.0f}' for s in share)}: {sum(share) / len(share):.0f}")
     least = {which: sum(share) / len(share) for which, share in means.items() if share}
     for which, mean in least.items():
-        print(f"{'all':<24} {which:<13} {'':>10}  {mean:.1f}{'' if mean >= LEAST else f', less than {LEAST:.0f}'}")
+        print(f"{'all':<28} {which:<13} {'':>6}  {mean:.1f}{'' if mean >= LEAST else f', less than {LEAST:.0f}'}")
     return min(least.values(), default=LEAST)
+
+
+def sure(rows):
+    """Prints the rows of the first table that are too sure of position or attitude; how many."""
+    found = [(title, which, float(row[which])) for (title, seed), row in rows.items() if not seed and title not in UNTOLD for which in ("position", "attitude") if float(row[which]) > MOST]
+    for title, which, nees in found:
+        print(f"too sure: {title}, {which}, NEES {nees:.2f}, at most {MOST}")
+    return len(found)
 
 
 def main():
@@ -95,7 +109,7 @@ def main():
     least = nominal(rows)
     lost, flights = sum(int(row["lost"]) for row in rows.values()), sum(int(row["runs"]) for row in rows.values())
     print(f"{flights} flights, {lost} lost")
-    sys.exit(1 if lost or least < LEAST else 0)
+    sys.exit(1 if sure(rows) or lost or least < LEAST else 0)
 
 
 if __name__ == "__main__":
