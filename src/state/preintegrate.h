@@ -17,8 +17,8 @@
  *         motion is that of all steps
  *         Where readings are missing, the signal is a random walk of a mean square rate q: between two readings T apart
  *         its integral has a variance of q T^3 / 12, beyond the last reading of q T^3 / 3. q is that at which the
- *         signal changed between all readings at hand, one after the other. For one that is held it is that from the
- *         first to the last, if more, or what more the caller knows: a smooth turn changes little from one to the next
+ *         signal changed between all readings at hand, one after the other. For one that is held it is what more the
+ *         caller knows, vf_imu_hold(): a smooth turn changes little from one to the next
  *         A saturated reading has an error that is constant as long as it lasts, with a deviation of
  *         VF_SATURATED_PART of the limit on each axis
  * Exact   double precision in one order, roots and quotients correctly rounded
@@ -154,10 +154,15 @@ VF_FN struct vf_imu_model vf_imu_model_of(const vfront_imu_noise_t *noise, const
     m.noise = *noise;
     m.usual_ns = (uint64_t)(1.5e9 / noise->rate_hz);
     vf_imu_changes(imu, n, m.change);
-    vf_imu_change(&imu[0], &imu[n - 1], m.beyond);
-    for (int k = 0; k < 2; k++)
-        if (m.beyond[k] < m.change[k]) m.beyond[k] = m.change[k];
+    memcpy(m.beyond, m.change, sizeof m.beyond);
     return m;
+}
+
+/** What is held changes by this much, if that is more than what is known. */
+VF_FN void vf_imu_hold(struct vf_imu_model *m, const double change[2])
+{
+    for (int k = 0; k < 2; k++)
+        if (change[k] > m->beyond[k]) m->beyond[k] = change[k];
 }
 
 /** Rate and specific force at a time between readings a and b, without biases. */

@@ -43,7 +43,10 @@ vfront_status_t vfront_propagate(const vfront_nav_t *nav, const vfront_imu_noise
     if (!readings_valid(imu, n)) return VFRONT_E_IMU;
     const uint64_t to_ns = t_ns == VFRONT_IMU_LAST ? imu[n - 1].t_ns : t_ns;
     if (to_ns < nav->t_ns || to_ns - nav->t_ns > VFRONT_PROPAGATE_NS) return VFRONT_E_TIME;
-    const struct vf_imu_model model = vf_imu_model_of(noise, imu, n);
+    struct vf_imu_model model = vf_imu_model_of(noise, imu, n);
+    double change[2];
+    vf_imu_change(&imu[0], &imu[n - 1], change);
+    vf_imu_hold(&model, change);
     if (to_ns > nav->t_ns && !reached(imu, n, nav->t_ns, to_ns, model.usual_ns)) return VFRONT_E_IMU;
     vfront_nav_t now = *nav;
     now.flags &= ~(uint32_t)VFRONT_NAV_STANDING;

@@ -76,8 +76,7 @@ VF_FN void vf_window_motion_of(struct vf_window_motion *m, struct vf_window_carr
     vf_window_noisy(c->noisy, noise, imu, n, from_ns, to_ns);
     vf_window_shaken(&model.noise, c->noisy);
     const vfront_imu_t *from = vf_window_reading_at(imu, n, from_ns), *to = vf_window_reading_at(imu, n, to_ns);
-    for (int k = 0; k < 2; k++)
-        if (c->change[k] > model.beyond[k]) model.beyond[k] = c->change[k];
+    vf_imu_hold(&model, c->change);
     vf_window_changed(c->change, from, to);
     memset(m, 0, sizeof *m);
     m->t_ns = t_ns;
