@@ -17,8 +17,8 @@
  *         motion is that of all steps
  *         Where readings are missing, the signal is a random walk of a mean square rate q: between two readings T apart
  *         its integral has a variance of q T^3 / 12, beyond the last reading of q T^3 / 3. q is that at which the
- *         signal changed between all readings at hand, one after the other. For one that is held it is what more the
- *         caller knows, vf_imu_hold(): a smooth turn changes little from one to the next
+ *         signal changed from each reading at hand to the next one; where the first or the last reading is held, what
+ *         the caller says if that is more (vf_imu_hold()), since a smooth turn changes little between neighbours
  *         A saturated reading has an error that is constant as long as it lasts, with a deviation of
  *         VF_SATURATED_PART of the limit on each axis
  * Exact   double precision in one order, roots and quotients correctly rounded
@@ -97,8 +97,8 @@ VF_FN uint32_t vf_imu_until(const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
     return low;
 }
 
-/** Square by which rate and specific force change from reading a to b, mean of the axes, over the time between: 0 if
- *  there is none. */
+/** Squared change of rate and specific force from reading a to b, mean of the axes, over the time between
+ *  [rad^2/s^3, m^2/s^5]; 0 where b is not later. */
 VF_FN void vf_imu_change(const vfront_imu_t *a, const vfront_imu_t *b, double change[2])
 {
     change[0] = change[1] = 0.0;
@@ -158,7 +158,7 @@ VF_FN struct vf_imu_model vf_imu_model_of(const vfront_imu_noise_t *noise, const
     return m;
 }
 
-/** What is held changes by this much, if that is more than what is known. */
+/** q of a reading that is held: `change`, of vf_imu_change(), where that is more than what the readings tell. */
 VF_FN void vf_imu_hold(struct vf_imu_model *m, const double change[2])
 {
     for (int k = 0; k < 2; k++)

@@ -60,7 +60,7 @@ VF_FN double vf_window_damping(int32_t cameras) { return cameras > 1 ? 1e-7 : 1e
 /** Share of tracks that are landmarks, below which a frame becomes a keyframe. */
 #define VF_WINDOW_KNOWN 0.7f
 
-/** Weight of a new interval in the running means of the readings' noise. */
+/** Weight of a new interval in the running means of the readings' noise and change. */
 #define VF_WINDOW_NOISY 0.05
 
 /** Deviation of the time offset at the start [s]. */
