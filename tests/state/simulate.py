@@ -31,7 +31,7 @@ import re
 import subprocess
 import sys
 
-# Rows whose calibration is off by what the window takes for possible, and nothing else, or by what is named and is in the state. A flight that stands is one long frame.
+# Rows whose calibration is off by what the window takes for possible, and nothing else, or by what is named, which but for 1 cm of the mounting is in the state. A flight that stands is one long frame.
 NOMINAL = ["eight", "MH_03", "V1_02", "V2_02", "infinite_fast", "circle_head", "road, 0.54 m, 10 Hz", "hover", "straight", "turn on the spot",
            "eight, time offset 5 ms", "eight, time offset -5 ms", "eight, mounting off 0.5 deg", "eight, mounting off 1 cm", "eight, stereo off 0.05 deg"]
 LEAST = 90.0
