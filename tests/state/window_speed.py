@@ -33,6 +33,8 @@ def step_ms(simulate):
 def pictures(folder):
     if folder:
         names = sorted(glob.glob(os.path.join(folder, "*.pgm")) + glob.glob(os.path.join(folder, "*.png")))[:30]
+        if len(names) < 2:
+            sys.exit(f"window_speed: {folder}: fewer than two pictures, .pgm or .png")
         return [cv2.imread(name, cv2.IMREAD_GRAYSCALE) for name in names]
     noise = numpy.random.default_rng(1).integers(0, 256, (480, 752 + 90)).astype(numpy.uint8)
     noise = cv2.normalize(cv2.GaussianBlur(noise, (0, 0), 2), None, 0, 255, cv2.NORM_MINMAX)
