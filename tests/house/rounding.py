@@ -68,7 +68,7 @@ def main():
     folder = pathlib.Path(folder).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    if "gcc" not in subprocess.run([cc, "--version"], capture_output=True, text=True).stdout.lower():
+    if "Free Software Foundation" not in subprocess.run([cc, "--version"], capture_output=True, text=True).stdout:
         print(f"rounding: skipped, {cc} is not gcc")
         return 77
     made, wrong = probe(cc, folder)
