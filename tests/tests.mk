@@ -131,6 +131,7 @@ $(FAKE_CUBLAS)/%.o: %.c $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(F_CFLAGS) -DVFRONT_CUBLAS=1 -MMD -MP -c $< -o $@
 $(FAKE)/cublas: $(patsubst %.c,$(FAKE_CUBLAS)/%.o,tests/core/cublas.c $(FAKE_SRC))
+	@mkdir -p $(@D)
 	$(CC) $(SAN) $^ -Wl,--wrap=vf_ego_cuda -o $@ -lcmocka -lm -lpthread
 
 # ---- the kernels themselves without a GPU: tests/emulate ----------------------------------------------------------------------------
