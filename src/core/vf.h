@@ -54,6 +54,16 @@
 #define VF_KEEP
 #endif
 
+/** Words of 4 and of 8 bytes by which memory of any type is copied or cleared: what a compiler knows of types does not
+ *  keep it from ordering such an access with the others. */
+#ifdef __GNUC__
+#define VF_ANY_TYPE __attribute__((may_alias))
+#else
+#define VF_ANY_TYPE
+#endif
+typedef uint32_t VF_ANY_TYPE vf_word;
+typedef uint64_t VF_ANY_TYPE vf_long_word;
+
 VF_STATIC_ASSERT((-5 >> 1) == -3, "vfront relies on arithmetic right shifts of negative numbers");
 
 /** Marker of an absent index, match or sum. */
@@ -65,6 +75,17 @@ VF_FN int32_t vf_min(int32_t a, int32_t b) { return a < b ? a : b; }
 VF_FN int32_t vf_max(int32_t a, int32_t b) { return a > b ? a : b; }
 VF_FN int32_t vf_clamp(int32_t v, int32_t least, int32_t most) { return vf_min(vf_max(v, least), most); }
 VF_FN int32_t vf_abs(int32_t v) { return v < 0 ? -v : v; }
+
+/** A number that was rounded to single precision, as memory has it. Of two doubles side by side that are rounded and go
+ *  on as doubles, gcc 11 and 12 for x86-64 would take the values from before. */
+VF_FN double vf_rounded(const float *value)
+{
+#ifdef __CUDA_ARCH__
+    return (double)*value;
+#else
+    return (double)*(const volatile float *)value;
+#endif
+}
 
 /** Level 0 coordinate, in Q16, of the centre of pixel u of a level whose pixels are step_q16 large. */
 VF_FN int32_t vf_centre_q16(int32_t u, uint32_t step_q16)

@@ -98,11 +98,11 @@ VF_FN void vf_keyframe_commit(const struct vf_keyframe_view *s)
     }
     if (!before->due) return;
     struct vf_keyframe_entry *to = &m->ring[before->slot];
-    const uint32_t *from = (const uint32_t *)&s->place->set[s->parity ^ 1];
+    const vf_word *from = (const vf_word *)&s->place->set[s->parity ^ 1];
     VF_ITEMS(i, (int)(sizeof to->set / 4) + 1)
     {
         if (i < (int)(sizeof to->set / 4))
-            ((uint32_t *)&to->set)[i] = from[i];
+            ((vf_word *)&to->set)[i] = from[i];
         else
             vf_keyframe_head_of(before, &to->head);
     }

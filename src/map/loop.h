@@ -265,10 +265,10 @@ VF_FN void vf_loop_compare(const struct vf_loop_view *s)
 {
     struct vf_loop_memory *m = s->loop;
     struct vf_loop_recent *recent = &m->recent[s->parity];
-    const uint64_t *from = (const uint64_t *)&m->recent[s->parity ^ 1];
+    const vf_long_word *from = (const vf_long_word *)&m->recent[s->parity ^ 1];
     VF_PARTS(c, VF_PLACE_CANDIDATES)
     if (vf_loop_claims(s, c)) vf_loop_claim_of(s, c, &m->claim[c]);
-    VF_PARTS(i, (int)(sizeof *recent / 8))((uint64_t *)recent)[i] = s->ingest->params.frame ? from[i] : 0;
+    VF_PARTS(i, (int)(sizeof *recent / 8))((vf_long_word *)recent)[i] = s->ingest->params.frame ? from[i] : 0;
     VF_ITEM_SYNC();
     VF_PARTS(k, s->ingest->params.frame ? 0 : VF_LOOP_KEPT) recent->claim[k].frame = VF_LOOP_NEVER;
     VF_PARTS(c, VF_PLACE_CANDIDATES)

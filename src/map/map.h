@@ -176,8 +176,8 @@ VF_FN void vf_map_append(const struct vf_map_view *s, const struct vf_map_graph 
     vf_map_compose(&m->work, &pose, &m->node[slot]);
     m->node_m2[slot] = (float)(m->variance_m2 + more_m2);
     m->node_rad2[slot] = (float)(m->variance_rad2 + more_rad2);
-    m->variance_m2 = (double)m->node_m2[slot];
-    m->variance_rad2 = (double)m->node_rad2[slot];
+    m->variance_m2 = vf_rounded(&m->node_m2[slot]);
+    m->variance_rad2 = vf_rounded(&m->node_rad2[slot]);
     m->placed_node[slot] = (uint8_t)m->placed;
     m->seen[slot] = ++m->made;
     m->order[m->count++] = (uint16_t)slot;
@@ -586,8 +586,9 @@ VF_FN void vf_map_follow(const struct vf_map_graph *g)
 /** State of the frame before; in the first frame what was loaded (core/map.c), if anything was. One block. */
 VF_FN void vf_map_carry(const struct vf_map_view *s, struct vf_map_state *m)
 {
-    const uint64_t frame = s->ingest->params.frame, *from = (const uint64_t *)&s->map->state[s->parity ^ 1];
-    VF_PARTS(i, (int)(sizeof *m / 8))((uint64_t *)m)[i] = frame || s->ingest->params.map_given ? from[i] : 0;
+    const uint64_t frame = s->ingest->params.frame;
+    const vf_long_word *from = (const vf_long_word *)&s->map->state[s->parity ^ 1];
+    VF_PARTS(i, (int)(sizeof *m / 8))((vf_long_word *)m)[i] = frame || s->ingest->params.map_given ? from[i] : 0;
     VF_ITEM_SYNC();
     if (frame) return;
     VF_PARTS(i, VFRONT_KEYFRAMES)

@@ -46,18 +46,13 @@ VF_FN void vf_nav_way_begin(struct vf_nav_way *way, const vfront_nav_t *from)
 VF_FN void vf_nav_way_on(struct vf_nav_way *way, const vfront_imu_noise_t *noise, const struct vf_preintegral *d)
 {
     enum { N = VF_NAV_ERRORS };
-    double R[9], v[3], p[3], F[N * N], column[N];
+    double R[9], v[3], p[3], F[N * N], before[N * N];
     vf_quaternion_matrix(way->now.q_odom_imu, R);
     vf_transform_double(R, d->v, v);
     vf_transform_double(R, d->p, p);
     vf_nav_map(F, d, R, v, p);
-    for (int c = 0; c < N; c++) {
-        for (int r = 0; r < N; r++) {
-            column[r] = 0.0;
-            for (int k = 0; k < N; k++) column[r] += F[r * N + k] * way->F[k * N + c];
-        }
-        for (int r = 0; r < N; r++) way->F[r * N + c] = column[r];
-    }
+    memcpy(before, way->F, sizeof before);
+    vf_nav_product(F, N, N, N, before, way->F);
     way->there = vf_nav_advance(&way->now, noise, d) != 0;
 }
 
@@ -95,24 +90,15 @@ VF_FN void vf_nav_motion_row(const struct vf_nav_camera *then, const struct vf_n
     }
 }
 
-/** Elements of a nav's covariance. */
-VF_FN double vf_nav_element(const vfront_nav_t *nav, int r, int c)
+/** out += J P J', P the covariance of a state. J is 0 from its column `columns` on. */
+VF_FN void vf_nav_motion_add(const double J[6][VF_NAV_ERRORS], int columns, const vfront_nav_t *nav, double out[6][6])
 {
-    return nav->covariance[vf_nav_index(r < c ? r : c, r < c ? c : r)];
-}
-
-/** out += J P J', of rows of `columns` columns from the first of P on. */
-VF_FN void vf_nav_motion_add(const double J[6][VF_NAV_ERRORS], const vfront_nav_t *nav, double out[6][6])
-{
-    double half[6][VF_NAV_ERRORS];
+    double P[VF_NAV_ERRORS * VF_NAV_ERRORS], half[6 * VF_NAV_ERRORS];
+    vf_nav_whole(nav->covariance, P);
+    vf_nav_product(J[0], VF_NAV_ERRORS, 6, columns, P, half);
     for (int r = 0; r < 6; r++)
-        for (int c = 0; c < VF_NAV_ERRORS; c++) {
-            half[r][c] = 0.0;
-            for (int k = 0; k < VF_NAV_ERRORS; k++) half[r][c] += J[r][k] * vf_nav_element(nav, k, c);
-        }
-    for (int r = 0; r < 6; r++)
-        for (int c = 0; c < 6; c++)
-            for (int k = 0; k < VF_NAV_ERRORS; k++) out[r][c] += half[r][k] * J[c][k];
+        for (int k = 0; k < columns; k++)
+            for (int c = 0; c < 6; c++) out[r][c] += half[r * VF_NAV_ERRORS + k] * J[c][k];
 }
 
 /** Derivatives of the motion by errors of the mounting, in IMU axes: those of both attitudes, but not of the places. */
@@ -152,8 +138,8 @@ VF_FN void vf_nav_motion_covariance(const struct vf_nav_way *way, const struct v
             for (int k = 0; k < 6; k++) A[row][c] += B[row][k] * way->F[k * N + c];
         }
     }
-    vf_nav_motion_add((const double(*)[N])A, &way->from, out);
-    vf_nav_motion_add((const double(*)[N])B, &way->now, out);
+    vf_nav_motion_add((const double(*)[N])A, N, &way->from, out);
+    vf_nav_motion_add((const double(*)[N])B, 6, &way->now, out);
     vf_nav_motion_mount(way, then, now, mount);
     for (int r = 0; r < 6; r++)
         for (int c = 0; c < 6; c++)

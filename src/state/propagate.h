@@ -22,6 +22,35 @@ enum { VF_NAV_P = 0, VF_NAV_W = 3, VF_NAV_V = 6, VF_NAV_GYRO = 9, VF_NAV_ACCEL =
 /** Index of row i, column j of the upper triangle, i <= j. */
 VF_FN int vf_nav_index(int i, int j) { return i * VF_NAV_ERRORS - i * (i - 1) / 2 + j - i; }
 
+/** Covariance of a state, whole, of its upper triangle. */
+VF_FN void vf_nav_whole(const double upper[120], double P[225])
+{
+    for (int i = 0, k = 0; i < VF_NAV_ERRORS; i++)
+        for (int j = i; j < VF_NAV_ERRORS; j++, k++) P[i * VF_NAV_ERRORS + j] = P[j * VF_NAV_ERRORS + i] = upper[k];
+}
+
+/** Upper triangle of a covariance of a state. */
+VF_FN void vf_nav_upper(const double P[225], double upper[120])
+{
+    for (int i = 0, k = 0; i < VF_NAV_ERRORS; i++)
+        for (int j = i; j < VF_NAV_ERRORS; j++, k++) upper[k] = P[i * VF_NAV_ERRORS + j];
+}
+
+/** out = A B, of `rows` rows of A, its first `columns` columns and as many rows of B; B and out are 15 wide, A `width`.
+ *  Each element is summed from 0 in the order of the columns of A. */
+VF_FN void vf_nav_product(const double *A, int width, int rows, int columns, const double *B, double *out)
+{
+    for (int r = 0; r < rows; r++) {
+        double sum[VF_NAV_ERRORS];
+        for (int c = 0; c < VF_NAV_ERRORS; c++) sum[c] = 0.0;
+        for (int k = 0; k < columns; k++) {
+            const double factor = A[r * width + k], *row = &B[k * VF_NAV_ERRORS];
+            for (int c = 0; c < VF_NAV_ERRORS; c++) sum[c] += factor * row[c];
+        }
+        memcpy(&out[r * VF_NAV_ERRORS], sum, sizeof sum);
+    }
+}
+
 /** Row of a preintegral's errors to which a row of a state's belongs: 0..8 of the former. */
 VF_FN int vf_nav_row(int of_preintegral)
 {
@@ -86,26 +115,18 @@ VF_FN int vf_nav_mend(double *variance, const double before[15], const double ro
 /** P <- F P F'. Rows of the biases are those of the identity. Returns 0 if P was no covariance. */
 VF_FN int vf_nav_transform(double P[225], const double F[225])
 {
-    double M[225], before[15];
+    double M[225], turned[225], before[15];
     int good = 1;
     const int n = VF_NAV_ERRORS;
-    memcpy(M, P, sizeof M);
     for (int i = 0; i < n; i++) before[i] = P[i * n + i];
-    for (int i = 0; i < VF_NAV_GYRO; i++)
-        for (int j = 0; j < n; j++) {
-            double sum = 0.0;
-            for (int k = 0; k < n; k++) sum += F[i * n + k] * P[k * n + j];
-            M[i * n + j] = sum;
-        }
+    vf_nav_product(F, n, VF_NAV_GYRO, n, P, M);
     for (int i = 0; i < n; i++)
-        for (int j = i; j < n; j++) {
-            double sum = M[i * n + j];
-            if (j < VF_NAV_GYRO) {
-                sum = 0.0;
-                for (int k = 0; k < n; k++) sum += M[i * n + k] * F[j * n + k];
-            }
-            P[i * n + j] = sum;
-        }
+        for (int j = 0; j < n; j++) turned[i * n + j] = F[j * n + i];
+    for (int i = 0; i < VF_NAV_GYRO; i++)
+        for (int j = VF_NAV_GYRO; j < n; j++) P[i * n + j] = M[i * n + j];
+    vf_nav_product(M, n, VF_NAV_GYRO, n, turned, M);
+    for (int i = 0; i < VF_NAV_GYRO; i++)
+        for (int j = i; j < VF_NAV_GYRO; j++) P[i * n + j] = M[i * n + j];
     for (int i = 0; i < VF_NAV_GYRO; i++) good &= vf_nav_mend(&P[i * n + i], before, &F[i * n]);
     vf_imu_mirror(P, n);
     return good;
@@ -137,16 +158,13 @@ VF_FN int vf_nav_advance(vfront_nav_t *nav, const vfront_imu_noise_t *noise, con
     vf_quaternion_matrix(nav->q_odom_imu, R);
     vf_transform_double(R, d->v, v);
     vf_transform_double(R, d->p, p);
-    for (int i = 0; i < VF_NAV_ERRORS; i++)
-        for (int j = i; j < VF_NAV_ERRORS; j++) P[i * VF_NAV_ERRORS + j] = nav->covariance[vf_nav_index(i, j)];
-    vf_imu_mirror(P, VF_NAV_ERRORS);
+    vf_nav_whole(nav->covariance, P);
     vf_nav_map(F, d, R, v, p);
     vf_nav_walk(P, noise, 0.5 * dt);
     const int good = vf_nav_transform(P, F);
     vf_nav_walk(P, noise, 0.5 * dt);
     vf_nav_add(P, d, R);
-    for (int i = 0; i < VF_NAV_ERRORS; i++)
-        for (int j = i; j < VF_NAV_ERRORS; j++) nav->covariance[vf_nav_index(i, j)] = P[i * VF_NAV_ERRORS + j];
+    vf_nav_upper(P, nav->covariance);
     for (int k = 0; k < 3; k++) {
         const double gravity = k == 2 ? -noise->gravity_m_s2 : 0.0;
         nav->position_m[k] += nav->velocity_mps[k] * dt + 0.5 * gravity * dt * dt + p[k];

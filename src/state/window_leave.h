@@ -218,7 +218,7 @@ VF_FN void vf_window_forget(struct vf_window *w, const struct vf_window_work *k)
         l->tried &= ~slots;
     }
     VF_PARTS(i, VF_WINDOW_FRAMES * WORDS)
-    if (slots >> i / WORDS & 1) ((uint32_t *)&w->slot[i / WORDS])[i % WORDS] = 0;
+    if (slots >> i / WORDS & 1) ((vf_word *)&w->slot[i / WORDS])[i % WORDS] = 0;
     VF_ITEM_SYNC();
     VF_PARTS(f, VF_WINDOW_FRAMES)
     {

@@ -69,7 +69,7 @@ VF_FN void vf_window_words(void *to, const void *from, size_t bytes)
 {
     VF_UNROLL_16
     VF_PARTS(i, (int)(bytes / 4))
-    ((uint32_t *)to)[i] = from ? ((const uint32_t *)from)[i] : 0;
+    ((vf_word *)to)[i] = from ? ((const vf_word *)from)[i] : 0;
 }
 
 /** New frame: a slot with the state that the readings say. Of one block. */

@@ -10,7 +10,7 @@ VF_FN void vf_window_begin(struct vf_window *w, const struct vf_window_rig *rig,
                            const vfront_nav_t *first, const double information[VF_NAV_ERRORS * VF_NAV_ERRORS])
 {
     enum { N = VF_WINDOW_COLUMNS, M = VF_NAV_ERRORS, S = VF_WINDOW_SAID };
-    uint32_t *words = (uint32_t *)w;
+    vf_word *words = (vf_word *)w;
     VF_PARTS(i, (int)(sizeof *w / sizeof *words))
     words[i] = 0;
     VF_ITEM_SYNC();

@@ -52,6 +52,23 @@ void bench_inertial(void)
     puts("  with the map: not in this config");
 #endif
 }
+
+void latency_of_state(void)
+{
+    vfront_tuning_t t = standard();
+    t.window = 1;
+    flown_draw(WIDTH, HEIGHT);
+    start_flown(&t);
+    const struct wall w = measure_steps(0, 0, FILL_REAL, options.latency);
+    printf("  stereo-inertial, rendered flight, p50 / p99 / p99.9 / max: in the air %.1f / %.1f / %.1f / %.1f",
+           (double)w.air_p50, (double)w.air_p99, (double)w.air_p999, (double)w.air_most);
+    printf("  p99.9 to p50 %.2f; with the steps that begin a state %.1f / %.1f / %.1f / %.1f",
+           (double)(w.air_p999 / w.air_p50), (double)w.p50, (double)w.p99, (double)w.p999, (double)w.most);
+    printf("; a good state in %.0f %%; submit %.1f, device %.1f\n", 100.0 * (double)w.states, (double)w.submit,
+           (double)w.device);
+    finish();
+}
 #else
 void bench_inertial(void) { puts("\nstereo-inertial steps: not in this config"); }
+void latency_of_state(void) { puts("  stereo-inertial: not in this config"); }
 #endif

@@ -202,7 +202,8 @@ static const uint8_t *pick(enum fill fill, long frame)
     return picture[fill][turn < PICTURES ? turn : 2 * PICTURES - 2 - turn];
 }
 
-static double submit_us; /* what the last vfront_submit() took */
+static double submit_us; /* what the last vfront_submit() took, */
+static double step_us;   /* and that with its vfront_wait() */
 static int is_pageable;  /* pictures are given as memory of the host that the device does not see */
 
 const vfront_result_t *next_step(int width, int height, enum fill fill, long frame)
@@ -222,6 +223,7 @@ const vfront_result_t *next_step(int width, int height, enum fill fill, long fra
     vfront_status_t status = vfront_submit(vf, &f);
     submit_us = now_us() - begin;
     if (!status) status = vfront_wait(vf, UINT32_MAX, &r);
+    step_us = now_us() - begin;
     if (!status) return r;
     fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(vf));
     exit(1);
@@ -230,22 +232,25 @@ const vfront_result_t *next_step(int width, int height, enum fill fill, long fra
 struct wall measure_steps(int width, int height, enum fill fill, long steps)
 {
     struct wall w;
-    float *time = malloc(sizeof(float) * (size_t)steps);
-    if (!time) exit(1);
+    float *time = zeroed(sizeof(float) * (size_t)steps), *air = zeroed(sizeof(float) * (size_t)steps);
+    long flown_steps = 0;
+    int good = 0;
     memset(&w, 0, sizeof w);
     w.nodes = captured_nodes();
     for (long i = -50; i < steps; i++) {
-        const double begin = now_us();
         const vfront_result_t *r = next_step(width, height, fill, i + 50);
+        const int was = good;
+        good = r->nav.state == VFRONT_NAV_GOOD;
         if (i < 0) continue;
-        time[i] = (float)(now_us() - begin);
+        time[i] = (float)step_us;
+        if (was && good) air[flown_steps++] = time[i];
         w.device += r->timing.device_us;
         w.submit += (float)submit_us;
         w.tracks += (float)r->health.followed;
         w.keypoints += (float)r->keypoints_count[0];
         w.depths += (float)r->depths_count;
         w.matches += (float)r->matches_count;
-        w.states += r->nav.state == VFRONT_NAV_GOOD;
+        w.states += (float)good;
         w.loops += (float)r->loops_count;
         for (uint32_t k = 0; k < r->tracks_count; k++) w.partners += r->tracks[k].disparity_sigma_px > 0.0f;
         for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] += r->timing.stage_us[s];
@@ -255,6 +260,13 @@ struct wall measure_steps(int width, int height, enum fill fill, long steps)
     w.p99 = share(time, steps, 0.99);
     w.p999 = share(time, steps, 0.999);
     w.most = time[steps - 1];
+    if (flown_steps) {
+        qsort(air, (size_t)flown_steps, sizeof *air, by_value);
+        w.air_p50 = share(air, flown_steps, 0.5);
+        w.air_p99 = share(air, flown_steps, 0.99);
+        w.air_p999 = share(air, flown_steps, 0.999);
+        w.air_most = air[flown_steps - 1];
+    }
     w.device /= (float)steps;
     w.submit /= (float)steps;
     w.tracks /= (float)steps;
@@ -266,6 +278,7 @@ struct wall measure_steps(int width, int height, enum fill fill, long steps)
     w.partners /= (float)steps;
     for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] /= (float)steps;
     free(time);
+    free(air);
     return w;
 }
 
@@ -1057,6 +1070,8 @@ void run_latency(void)
                (long)before - (long)after);
         vfront_shutdown(vf);
     }
+    latency_of_state();
+    if (!with_part_of_chip(8, latency_of_state)) printf("8 multiprocessors: NOT RUN (no green contexts here)\n");
     bench_waits();
     if (VFRONT_HOST && !VFRONT_CUBLAS) latency_of_failover(&t);
     vfront_info_t info;

@@ -11,6 +11,7 @@
 /** Means over some steps, but for the order statistics of wall time. */
 struct wall {
     float p50, p99, p999, most, device, submit, tracks, partners, keypoints, depths, matches, states, loops;
+    float air_p50, air_p99, air_p999, air_most; /* of steps with a good state before them and behind */
     float stage[VFRONT_STAGES];
     int nodes; /* of the graph; 0: there is none */
 };
@@ -41,6 +42,7 @@ void print_wall(const char *what, const struct wall *w);
 /** Steps with the state of the IMU, without and with the map; the standard tuning on pictures of other sizes, by one
  *  camera and two, with fewer key points, and on noise. */
 void bench_inertial(void);
+void latency_of_state(void);
 void bench_growth(void);
 
 #endif
