@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "port/port.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/rendered.h"
 
@@ -500,6 +501,48 @@ static void twice_and_full(void **state)
     pair_end(NULL);
 }
 
+/** An image of keyframes without points, each of another map. */
+static size_t of_maps(uint8_t *to, uint32_t maps)
+{
+    size_t used = shorten(to, image, 1, 0);
+    static uint8_t graph[32];
+    memcpy(graph, to + 80 + 120, sizeof graph);
+    for (uint32_t i = 0; i < maps; i++) {
+        memmove(to + 80 + 120 * (size_t)i, to + 80, 120);
+        set(to + 80 + 120 * (size_t)i, 1 + i, 8);
+    }
+    used = 80 + 120 * (size_t)maps;
+    set(to + 52, maps, 4);
+    set(to + 72, used - 80, 8);
+    memcpy(to + used, graph, sizeof graph);
+    set(to + used + 8, 16, 8); /* no node */
+    set(to + used + 20, 0, 4);
+    used += sizeof graph;
+    set(to + 16, used, 8);
+    mend(to, used);
+    return used;
+}
+
+/** Keyframes of 64 maps in one image are loaded, of 65 are not; nor is a path more than there are numbers for, here
+ *  as if maps had been loaded ever since. */
+static void many(void **state)
+{
+    (void)state;
+    start();
+    refused(other, of_maps(other, 65), VFRONT_E_MAP, "more than 64 maps");
+    load_both(other, of_maps(other, 64));
+    for (uint64_t i = 0; i < FRAMES; i++) step(i);
+    pair_end(NULL);
+    start();
+    struct vf_state *s = (struct vf_state *)(((uintptr_t)&pair_vf + 63) & ~(uintptr_t)63);
+    s->map.paths = 0x7fffffffu;
+    refused(image, length, VFRONT_E_SIZE, "too many paths");
+    s->map.paths = 0;
+    load_both(image, length);
+    for (uint64_t i = 0; i < FRAMES; i++) step(i);
+    pair_end(NULL);
+}
+
 static void calls(void **state)
 {
     size_t used = 1;
@@ -575,8 +618,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saving),        cmocka_unit_test(loading),        cmocka_unit_test(forgotten),
         cmocka_unit_test(clock_leaps),   cmocka_unit_test(damaged),        cmocka_unit_test(values),
-        cmocka_unit_test(other_cameras), cmocka_unit_test(twice_and_full), cmocka_unit_test(calls),
-        cmocka_unit_test(wild),
+        cmocka_unit_test(other_cameras), cmocka_unit_test(twice_and_full), cmocka_unit_test(many),
+        cmocka_unit_test(calls),         cmocka_unit_test(wild),
     };
     rendered_draw();
     return pair_run("maps", tests, sizeof tests / sizeof *tests);

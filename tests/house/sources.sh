@@ -5,7 +5,7 @@
 #   tests/house/sources.sh [--list | --text]    --list: names of the files; --text: what is digested
 set -eu
 files() {
-    find src kernels port vfront.h vfront_cfg.h tests/vfcheck tests/config -type f ! -name '.*' ! -name '*.md' ! -name '*.csv' | LC_ALL=C sort
+    find src kernels port vfront.h vfront_cfg.h tests/vfcheck tests/config -type f ! -name '.*' ! -name '*.md' ! -name '*.csv' ! -name '*.py' | LC_ALL=C sort
 }
 text() { # without comments and white space, a file after the other
     files | xargs awk '

@@ -49,7 +49,7 @@ BOARDS = (("Orin Nano", 8, 0.625, 68.0), ("Orin NX", 8, 0.918, 102.4), ("AGX Ori
 
 
 def stages_of():
-    """Stage of each kernel, by the file that has it; a name that two stages have is that of the first."""
+    """Stages that have a kernel of each name, by the files."""
     with open(STAGES) as lines:
         stages = re.findall(r"^VF_STAGE\((\w+)", lines.read(), re.M)
     of = {}
@@ -58,8 +58,18 @@ def stages_of():
         stage = next((s for s in stages if name == s or name.startswith(s + "_")), "stixel" if name == "road" else name)
         with open(path) as source:
             for kernel in re.findall(r"__global__[^;{]*?\b(\w+_k)\(", source.read()):
-                of.setdefault(kernel, stage)
+                of.setdefault(kernel, []).append(stage)
     return of
+
+
+def attributed(names):
+    """Stage of each of a step's launches. A name that several stages have is that of the one that launched last before it: ncu names
+    kernels without their files."""
+    of, stages = stages_of(), []
+    for name in names:
+        candidates = of.get(name, ["other"])
+        stages.append(candidates[0] if len(candidates) == 1 else next((stage for stage in reversed(stages) if stage in candidates), candidates[0]))
+    return stages
 
 
 def count(replay):
@@ -78,15 +88,15 @@ def count(replay):
 def step(lines):
     """Launches from the first one of ingest to the last one of report behind it."""
     launches = collections.OrderedDict()
-    stage = stages_of()
     for row in csv.DictReader(lines):
         name = re.search(r"(\w+_k)\b", row["Kernel Name"])
         launch = launches.setdefault(row["ID"], {"launch": name.group(1) if name else row["Kernel Name"]})
-        launch["stage"] = stage.get(launch["launch"], "other")
         value = float(row["Metric Value"].replace(",", ""))
         scale = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "byte": 1.0, "Kbyte": 1e3, "Mbyte": 1e6}.get(row["Metric Unit"], 1.0)
         launch[row["Metric Name"]] = value * scale
     rows = list(launches.values())
+    for row, stage in zip(rows, attributed(row["launch"] for row in rows)):
+        row["stage"] = stage
     first = next((i for i, row in enumerate(rows) if row["stage"] == "ingest"), None)
     last = next((i for i, row in enumerate(rows) if first is not None and i > first and row["stage"] == "report"), None)
     if last is None:
