@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav start simulate window-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
+.PHONY: cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav fitted start simulate window-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -368,6 +368,10 @@ batch: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## All states of those f
 
 nav: $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so ## States of recorded flights from a cold start, with an IMU and without, by the public interface, beside ground truth
 	$(PYTHON) tests/state/nav.py $^
+
+fitted: $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so ## Calibration of KITTI's pairs fitted to the truth's poses, and states with it: what a path owes to the published one
+	$(PYTHON) tests/state/fitted.py
+	$(PYTHON) tests/state/nav.py $^ --fitted --imu --no-imu --only kitti05_vio kitti01_stereo
 
 start: $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so $(TEST)/start_mono ## First states by IMU and motions, from every frame of recorded sets, beside ground truth; with one camera, of simulated flights
 	$(TEST)/start_mono 20

@@ -3,7 +3,7 @@
 """States of recorded flights from a cold start, by the public interface, beside ground truth.
 
     tests/state/nav.py build/bridge_nav.so build/bridge_state.so [--quick] [--only set ...] [--first frame ...] [--set name=value ...]
-                            [--imu] [--no-imu] [--mono] [--imu-gap from to] [--csv file]
+                            [--imu] [--no-imu] [--mono] [--imu-gap from to] [--fitted] [--csv file]
 
 --quick    40 frames of each set.
 --first    First frame of the flight, 0.
@@ -11,6 +11,7 @@
 --no-imu   Two cameras, no IMU in the rig.
 --mono     Camera 0 and the IMU.
 --imu-gap  No readings of these times after the first frame [s].
+--fitted   KITTI's pairs with a calibration fitted to the truth (fitted.py).
 --csv      Truth, estimate and deviations of each frame, of the last flight.
 
 Host port, standard tuning. Sequences lie in $VFRONT_DATA or ../shared/data beside the project; what is missing is skipped. Exit status: 77 if all are, 1
@@ -35,6 +36,7 @@ import numpy as np
 
 for room in ("geometry", "fixture"):
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", room))
+from fitted import SETS as FITTED, fitted
 from pictures import need_data, place
 from propagate import Nav, Noise, Set, full, matrix, readings, vector
 from start import about_z
@@ -223,6 +225,8 @@ def one_kind(kind, libraries, chosen, quick):
             print("%s: skipped, it is missing" % name)
             missing += 1
             continue
+        if "--fitted" in sys.argv and name in FITTED:
+            pictures.rig, pictures.move = fitted(name)
         noise, gap = one.noise, [float(s) for s in after("--imu-gap")]
         if kind == NO_IMU:
             noise, gap = (0.0,) * 8, [-1e9, 1e9]
