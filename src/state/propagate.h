@@ -37,7 +37,7 @@ VF_FN void vf_nav_upper(const double P[225], double upper[120])
 }
 
 /** out = A B, of `rows` rows of A, its first `columns` columns and as many rows of B; B and out are 15 wide, A `width`.
- *  Each element is summed from 0 in the order of the columns of A. */
+ *  Each element is summed from 0 in the order of the columns of A; out may be A. */
 VF_FN void vf_nav_product(const double *A, int width, int rows, int columns, const double *B, double *out)
 {
     for (int r = 0; r < rows; r++) {
