@@ -504,14 +504,14 @@ static void twice_and_full(void **state)
 /** An image of keyframes without points, each of another map. */
 static size_t of_maps(uint8_t *to, uint32_t maps)
 {
-    size_t used = shorten(to, image, 1, 0);
     static uint8_t graph[32];
+    shorten(to, image, 1, 0);
     memcpy(graph, to + 80 + 120, sizeof graph);
     for (uint32_t i = 0; i < maps; i++) {
         memmove(to + 80 + 120 * (size_t)i, to + 80, 120);
         set(to + 80 + 120 * (size_t)i, 1 + i, 8);
     }
-    used = 80 + 120 * (size_t)maps;
+    size_t used = 80 + 120 * (size_t)maps;
     set(to + 52, maps, 4);
     set(to + 72, used - 80, 8);
     memcpy(to + used, graph, sizeof graph);

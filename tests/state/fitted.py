@@ -8,6 +8,7 @@ Corners of a picture, found in the pair's other picture and in the next one by O
 a point leave three residuals but for its range: across and along the rows of camera 1 [px], and in the next picture. Fitted, robustly, are focal
 length, centre and distortion (k1 k2 p1 p2) of camera 0; focal length and distortion of camera 1; its turn. Pairs of even numbers are fitted, of odd
 numbers told; then all are fitted, which nav.py --fitted takes. No front end can have such a calibration: it is told the truth.
+Exit: 0; 77 without the sequences or SciPy, which is said; 2 for a set that is not known.
 
 median     Of the size of residuals, as published and fitted.
 offset     What has to be added to disparities so that truth's motion explains the next picture, by third of the picture and by disparity [px].
@@ -79,14 +80,14 @@ def residuals(rig, p, r, n, move, v):
 
 
 def fit(rig, p, r, n, move):
-    from scipy.optimize import least_squares
-    found = least_squares(lambda x: np.r_[residuals(rig, p, r, n, move, x * SIGMA).ravel() / 0.3, 20 * x], np.zeros(15), loss="soft_l1", max_nfev=30)
+    import scipy.optimize
+    found = scipy.optimize.least_squares(lambda x: np.r_[residuals(rig, p, r, n, move, x * SIGMA).ravel() / 0.3, 20 * x], np.zeros(15), loss="soft_l1", max_nfev=30)
     return found.x * SIGMA
 
 
 def offset(rig, p, r, n, move, v):
     """What disparities lack by truth's motion [px]."""
-    from scipy.optimize import least_squares
+    import scipy.optimize
 
     def off(x):
         K, b = rig.K[0], -rig.t[0]
@@ -95,7 +96,7 @@ def offset(rig, p, r, n, move, v):
         a, u = h @ cv2.Rodrigues(v[12:15])[0].T, rays(r, K[0, 0] + v[7], K[:2, 2], v[8:12])[:, 0] - x[0] / K[0, 0]
         X = np.einsum("nij,nj->ni", move[:, :3, :3], h) + ((a[:, 0] - u * a[:, 2]) / b)[:, None] * move[:, :3, 3]
         return (K[0, 0] * (X[:, :2] / X[:, 2:] - later)).ravel()
-    return least_squares(off, [0.01], loss="cauchy", f_scale=0.3).x[0]
+    return scipy.optimize.least_squares(off, [0.01], loss="cauchy", f_scale=0.3).x[0]
 
 
 def fitted(name):
@@ -112,6 +113,11 @@ def main():
     if [w for w in words if w not in SETS]:
         print(__doc__)
         return 2
+    try:
+        import scipy.optimize
+    except ImportError as why:
+        print("fitted: skipped, scipy cannot be imported (%s)" % why)
+        return 77
     need_data()
     for name in words or SETS:
         rig, pair, *rest = points(name)

@@ -39,10 +39,12 @@ float share(float *sorted, long n, double p);
 struct wall measure_steps(int width, int height, enum fill fill, long steps);
 void print_wall(const char *what, const struct wall *w);
 
-/** Steps with the state of the IMU, without and with the map; the standard tuning on pictures of other sizes, by one
- *  camera and two, with fewer key points, and on noise. */
+/** Steps with the state of the IMU, without and with the map. */
 void bench_inertial(void);
+/** Order statistics of such steps: of those alone that have a good state before them and behind, and of all. */
 void latency_of_state(void);
+/** Steps of the standard tuning on pictures of other sizes, by one camera and two, with fewer key points, and on
+ *  noise. */
 void bench_growth(void);
 
 #endif
