@@ -95,7 +95,7 @@ ifndef V
 .SILENT:
 endif
 .PHONY: all lib help show test check clean FORCE
-all: lib $(if $(PREFIX_SYMBOLS),,$(BUILD)/minimal $(BUILD)/replay $(BUILD)/companion) ## Library, example, replay and companion
+all: lib $(if $(PREFIX_SYMBOLS),,$(COPIES:%=$(BUILD)/%) $(BUILD)/replay $(BUILD)/companion) ## Library, programs to copy, replay and companion
 
 lib: $(LIB) ## The library, libvfront.a
 
@@ -115,9 +115,11 @@ ifneq ($(PREFIX_SYMBOLS),)
 	$(OBJCOPY) --redefine-syms=$@.names $@
 endif
 
-# Files that hold the settings of a build folder. They change when a setting does, and with them all that was built from it.
+# Files that hold the settings of a build folder, and which libraries were found. They change when one of these does, and with them all that was
+# built from it.
+SETTINGS_C = $(CC) $(ALL_CFLAGS) $(FORMATS) $(if $(HAVE_GST),-DHAVE_GST $(GST_FLAGS) $(GST_LIBS))
 $(BUILD)/settings-c: FORCE
-	@mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(CC) $(ALL_CFLAGS) $(FORMATS))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(CC) $(ALL_CFLAGS) $(FORMATS))' >$@
+	@mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(SETTINGS_C))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(SETTINGS_C))' >$@
 $(BUILD)/settings-cuda: FORCE
 	@mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(NVCC) $(NVCCFLAGS))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(NVCC) $(NVCCFLAGS))' >$@
 
@@ -144,7 +146,9 @@ HAVE_GST  := $(if $(GST_LIBS),$(call has,gst/app/gstappsink.h,$(GST_FLAGS) $(GST
 GST_LIBS  := $(if $(HAVE_GST),$(GST_LIBS))
 
 EXAMPLE := $(BUILD)/examples
-SHARED  := $(filter-out %/minimal.c %/replay.c %/latency.c,$(wildcard examples/*.c)) $(wildcard examples/recording/*.c)# of replay
+# The renderer alone, without the flight along a trajectory, which reads files; tests take it without the rest.
+RENDERER := $(filter-out examples/synthetic/course%.c,$(wildcard examples/synthetic/*.c))
+SHARED  := $(filter-out %/replay.c %/latency.c,$(wildcard examples/replay/*.c)) $(wildcard examples/common/*.c examples/synthetic/*.c examples/recording/*.c)# of replay
 $(EXAMPLE)/%.o: EXTRA = $(FORMATS)
 # Recordings name the sources of the library that made them.
 $(EXAMPLE)/recording/header.o: EXTRA = -DRECORDING_SOURCES='"$(shell tests/house/sources.sh)"'
@@ -153,15 +157,16 @@ $(EXAMPLE)/parts.a: $(SHARED:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-$(BUILD)/minimal: $(EXAMPLE)/minimal.o $(LIB)
+COPIES := minimal mono stereo vio# programs that a user copies: examples/*.c, of the library alone
+$(COPIES:%=$(BUILD)/%): $(BUILD)/%: $(EXAMPLE)/%.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-$(BUILD)/replay: $(EXAMPLE)/replay.o $(EXAMPLE)/parts.a $(LIB)
+$(BUILD)/replay: $(EXAMPLE)/replay/replay.o $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
-$(BUILD)/latency: $(EXAMPLE)/latency.o $(EXAMPLE)/parts.a $(LIB)
+$(BUILD)/latency: $(EXAMPLE)/replay/latency.o $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 

@@ -21,9 +21,8 @@
 #error "vfront: VFRONT_CAMERAS must be 1 or 2 (see vfront_cfg.h)"
 #endif
 
-/** Largest picture width [px]. A multiple of 64, 64..4096. The rig has the actual width, any number up to this one. On
- *  the host port the calling thread needs 40 bytes of stack for each px of it and 5 KB more, and at least 40 KB; more
- *  where the levels of VFRONT_SCALES are coarser than standard: `make stack`. */
+/** Largest picture width [px]. A multiple of 64, 64..4096. The rig states the actual width, any value up to this one.
+ *  The width also raises the stack that calls need: VFRONT_STACK_BYTES. */
 #ifndef VFRONT_WIDTH
 #define VFRONT_WIDTH 1920
 #endif
@@ -32,8 +31,8 @@
 #endif
 
 /** Largest picture height [px]. 64..4096. Device memory for each pixel and camera: about 2.7 bytes for pictures, 2 for
- *  masks, 1/4 for bearings, and the levels of VFRONT_SCALES. Pinned memory for each pixel and camera: 4 bytes for
- *  the two input buffers, 1 for the frame's mask. */
+ *  masks, 1/4 for bearings, and more for the levels of VFRONT_SCALES. Pinned memory for each pixel and camera: 4 bytes
+ *  for the two input buffers, 1 for the frame's mask. */
 #ifndef VFRONT_HEIGHT
 #define VFRONT_HEIGHT 1200
 #endif
@@ -41,9 +40,9 @@
 #error "vfront: VFRONT_HEIGHT must lie in 64..4096 (see vfront_cfg.h)"
 #endif
 
-/** Pyramid levels of the tracker, each half the size of the next finer one. 1..6. Every level needs a quarter of the
- *  memory of the next finer one and doubles the motion that can be followed. Levels smaller than 16 px on a side are
- *  not built at run time. */
+/** Largest number of pyramid levels of the tracker. 1..6. Each level has half the width and height of the next finer
+ *  one. It needs a quarter of that one's memory and doubles the motion that can be followed. Levels smaller than 16 px
+ *  on a side are not built at run time. */
 #ifndef VFRONT_LEVELS
 #define VFRONT_LEVELS 5
 #endif
@@ -51,9 +50,10 @@
 #error "vfront: VFRONT_LEVELS must lie in 1..6 (see vfront_cfg.h)"
 #endif
 
-/** Levels of the scale space in which key points are detected. 1..8. Each is VFRONT_SCALE_NUM / VFRONT_SCALE_DEN times
- *  as coarse as the next finer one. Device memory of the standard 8 levels of 6/5: 2.1 bytes a pixel and camera, and
- *  3.2 more with descriptors. Levels smaller than 16 px on a side are not built at run time. */
+/** Largest number of scale-space levels in which key points are detected. 1..8. A pixel of a level is VFRONT_SCALE_NUM
+ *  / VFRONT_SCALE_DEN times as wide as one of the next finer level. Device memory of the standard 8 levels with ratio
+ *  6/5: 2.1 bytes a pixel and camera, and 3.2 more with descriptors. Levels smaller than 16 px on a side are not built
+ *  at run time. */
 #ifndef VFRONT_SCALES
 #define VFRONT_SCALES 8
 #endif
@@ -61,10 +61,12 @@
 #error "vfront: VFRONT_SCALES must lie in 1..8 (see vfront_cfg.h)"
 #endif
 
-/** Ratio of one of these levels to the next, as a fraction: more than 1, at most 2, numerator at most 64. */
+/** Ratio of the pixel sizes of two successive levels of VFRONT_SCALES: its numerator, at most 64. The ratio
+ *  VFRONT_SCALE_NUM / VFRONT_SCALE_DEN is more than 1 and at most 2. */
 #ifndef VFRONT_SCALE_NUM
 #define VFRONT_SCALE_NUM 6
 #endif
+/** Ratio of the pixel sizes of two successive levels of VFRONT_SCALES: its denominator. */
 #ifndef VFRONT_SCALE_DEN
 #define VFRONT_SCALE_DEN 5
 #endif
@@ -81,9 +83,9 @@
 #error "vfront: VFRONT_TRACKS must be a multiple of 32 in 32..1024 (see vfront_cfg.h)"
 #endif
 
-/** Largest number of cells, for each camera, of the grid in which new tracks start. 1..16384. The actual number follows
- *  from the picture size and the tuning values cell_width_px and cell_height_px; vfront_init() refuses more. Device
- *  memory: 16 bytes a cell and camera, and 8 a cell. */
+/** Largest number of cells, for each camera, of the grid for new tracks: at most one track starts in a cell. 1..16384.
+ *  The actual number follows from the picture size and the tuning values cell_width_px and cell_height_px;
+ *  vfront_init() refuses more. Device memory: 16 bytes a cell and camera, and 8 a cell. */
 #ifndef VFRONT_CELLS
 #define VFRONT_CELLS 16384
 #endif
@@ -91,9 +93,9 @@
 #error "vfront: VFRONT_CELLS must lie in 1..16384 (see vfront_cfg.h)"
 #endif
 
-/** Largest number of culling cells, for each camera, of each of which the two best corners are kept. 1..262144. The
- *  actual number follows from the picture size and the tuning values cull_width_px and cull_height_px; vfront_init()
- *  refuses more. Device memory: 32 bytes a cell, camera and level of VFRONT_SCALES. */
+/** Largest number of culling cells for each camera and level. Of the corners in a culling cell only the two best are
+ *  kept. 1..262144. The actual number follows from the picture size and the tuning values cull_width_px and
+ *  cull_height_px; vfront_init() refuses more. Device memory: 32 bytes a cell, camera and level of VFRONT_SCALES. */
 #ifndef VFRONT_CULL_CELLS
 #define VFRONT_CULL_CELLS 36864
 #endif
@@ -110,7 +112,8 @@
 #error "vfront: VFRONT_KEYPOINTS must lie in 1..32768 (see vfront_cfg.h)"
 #endif
 
-/** 1: key points can have an orientation and a descriptor. 0: neither, without code or memory for them. */
+/** 1: key points can have an orientation and a descriptor. 0: they cannot, and the library has no code or memory for
+ *  it. */
 #ifndef VFRONT_DESCRIPTORS
 #define VFRONT_DESCRIPTORS 1
 #endif
@@ -118,9 +121,9 @@
 #error "vfront: VFRONT_DESCRIPTORS must be 0 or 1 (see vfront_cfg.h)"
 #endif
 
-/** 1: pictures of two cameras can be rectified. 0: they cannot, without code or memory for it. Device memory: 3.5 bytes
- *  a pixel and camera, 2 for the rectified pictures of two frames, 1 for the rectified mask of the frame, 1/2 for the
- *  remap table. */
+/** 1: pictures of two cameras can be rectified. 0: they cannot, and the library has no code or memory for it. Device
+ *  memory: 3.5 bytes a pixel and camera. Of these 2 are for the rectified pictures of two frames, 1 for the rectified
+ *  mask of the frame, 1/2 for the remap table. */
 #ifndef VFRONT_RECTIFY
 #define VFRONT_RECTIFY (VFRONT_CAMERAS > 1)
 #endif
@@ -131,8 +134,8 @@
 #error "vfront: VFRONT_RECTIFY needs two cameras (see vfront_cfg.h)"
 #endif
 
-/** 1: key points of camera 0 can have a match in camera 1, and a depth. 0: they cannot, without code or memory for it.
- *  Pinned memory: 72 bytes a key point; device memory: 80. */
+/** 1: key points of camera 0 can have a match in camera 1, and a depth. 0: they cannot, and the library has no code or
+ *  memory for it. Memory for each key point: 72 bytes pinned, 80 bytes on the device. */
 #ifndef VFRONT_STEREO
 #define VFRONT_STEREO (VFRONT_CAMERAS > 1 && VFRONT_DESCRIPTORS)
 #endif
@@ -143,8 +146,8 @@
 #error "vfront: VFRONT_STEREO needs two cameras and VFRONT_DESCRIPTORS (see vfront_cfg.h)"
 #endif
 
-/** 1: key points of camera 0 can have a match in the frame before. 0: they cannot, without code or memory for it.
- *  Pinned memory: 96 bytes a key point; device memory: 80. */
+/** 1: key points of camera 0 can have a match in the frame before. 0: they cannot, and the library has no code or
+ *  memory for it. Memory for each key point: 96 bytes pinned, 80 bytes on the device. */
 #ifndef VFRONT_MATCHES
 #define VFRONT_MATCHES VFRONT_DESCRIPTORS
 #endif
@@ -155,8 +158,8 @@
 #error "vfront: VFRONT_MATCHES needs VFRONT_DESCRIPTORS (see vfront_cfg.h)"
 #endif
 
-/** 1: the motion of camera 0 from frame to frame can be estimated. 0: it cannot, without code or memory for it. Device
- *  memory: 106 bytes a track, and with VFRONT_MATCHES 106 bytes a key point. */
+/** 1: the motion of camera 0 from frame to frame can be estimated. 0: it cannot, and the library has no code or memory
+ *  for it. Device memory: 106 bytes a track, and with VFRONT_MATCHES 106 bytes a key point. */
 #ifndef VFRONT_EGO
 #define VFRONT_EGO 1
 #endif
@@ -164,8 +167,8 @@
 #error "vfront: VFRONT_EGO must be 0 or 1 (see vfront_cfg.h)"
 #endif
 
-/** Largest number of hypotheses of either kind of motion in each step. A multiple of 32, 32..8192. Bounds the time of a
- *  step. Device memory: 212 bytes a hypothesis. */
+/** Largest number of motion hypotheses (RANSAC) in each step, for relative and for metric motion each. A multiple of
+ *  32, 32..8192. It bounds the time of a step. Device memory: 212 bytes a hypothesis. */
 #ifndef VFRONT_HYPOTHESES
 #define VFRONT_HYPOTHESES 1024
 #endif
@@ -173,14 +176,14 @@
 #error "vfront: VFRONT_HYPOTHESES must be a multiple of 32 in 32..8192 (see vfront_cfg.h)"
 #endif
 
-/** 1: on the CUDA port cuBLAS solves the small systems of relative motions of 5, 7 and 8 points, batch by batch (S.
- *  Ouerghi et al., CUDA-accelerated feature-based egomotion estimation (2019), section 3.1). Its results repeat only on
- *  the same GPU with the same libraries and are marked: VFRONT_MOTION_ONE_GPU. So do those that are made of such motions
- *  or held against them: which of both motions is withdrawn, `good`, `agrees`, health.prior_rms_rad, bits of
- *  health.imu by rates, attitudes of keyframes of one camera, states that begin with one camera, and what follows from these. 0: vfront solves them
- *  itself, faster, and with the same bits everywhere; the library needs nothing of cuBLAS. Device memory, on the CUDA
- *  port only: 64 KB, and 1240 bytes for each of VFRONT_HYPOTHESES, besides the memory that cuBLAS takes in
- *  vfront_init(). Needs CUDA 11 or later, and libcublas to link: `make CUBLAS=1`. */
+/** 1: on the CUDA port cuBLAS solves the small linear systems of relative motions from 5, 7 and 8 points, in batches
+ *  (S. Ouerghi et al., CUDA-accelerated feature-based egomotion estimation (2019), section 3.1). 0: vfront solves them
+ *  itself, faster, with the same bits on every machine. With 1, results repeat only on the same GPU with the same
+ *  libraries (VFRONT_MOTION_ONE_GPU). This holds for relative motions and all that depends on them: the weaker of two
+ *  motions, `good`, `agrees`, health.prior_rms_rad, bits of health.imu by rates, attitudes of keyframes of one camera,
+ *  states that begin with one camera. Device memory, on the CUDA port only: 64 KB, 1240 bytes for each of
+ *  VFRONT_HYPOTHESES, and what cuBLAS takes in vfront_init(). Needs CUDA 11 or later, and libcublas to link: `make
+ *  CUBLAS=1`. */
 #ifndef VFRONT_CUBLAS
 #define VFRONT_CUBLAS 0
 #endif
@@ -191,23 +194,24 @@
 #error "vfront: VFRONT_CUBLAS needs VFRONT_EGO (see vfront_cfg.h)"
 #endif
 
-/** 1: the state of an IMU (vfront_nav_t of a result) can be estimated from its readings and from tracks, in a window of frames of fixed
- *  size. 0: it cannot, without code or memory for it. Needs tracks; with VFRONT_STEREO their partners in camera 1.
- *  Device memory: 2.1 MB; pinned memory with the tuning value `failover`: 460 KB. */
-#ifndef VFRONT_WINDOW
-#define VFRONT_WINDOW VFRONT_EGO
+/** 1: the state of the IMU (vfront_nav_t of a result) can be estimated from IMU samples and tracks, in a sliding window
+ *  of fixed size. With VFRONT_STEREO it also uses the tracks' positions in camera 1. 0: it cannot, and the library has
+ *  no code or memory for it, except vfront_propagate(). Device memory: 2.1 MB. Pinned memory: 460 KB, only with the
+ *  tuning value `failover`. */
+#ifndef VFRONT_VIO
+#define VFRONT_VIO VFRONT_EGO
 #endif
-#if VFRONT_WINDOW != 0 && VFRONT_WINDOW != 1
-#error "vfront: VFRONT_WINDOW must be 0 or 1 (see vfront_cfg.h)"
+#if VFRONT_VIO != 0 && VFRONT_VIO != 1
+#error "vfront: VFRONT_VIO must be 0 or 1 (see vfront_cfg.h)"
 #endif
-#if VFRONT_WINDOW && !VFRONT_EGO
-#error "vfront: VFRONT_WINDOW needs VFRONT_EGO, whose motions it starts from (see vfront_cfg.h)"
+#if VFRONT_VIO && !VFRONT_EGO
+#error "vfront: VFRONT_VIO needs VFRONT_EGO, whose motions it starts from (see vfront_cfg.h)"
 #endif
 
-/** 1: places can be remembered: keyframes with their descriptors, and loops that lead back to them. 0: they cannot,
- *  without code or memory for it. Needs VFRONT_DESCRIPTORS and VFRONT_EGO. Device memory: 0.5 MB and 15.8 KB for each of
- *  VFRONT_KEYFRAMES, 8.6 MB with 512 of them; with VFRONT_HOST as much once more in vfront_t; pinned memory with the
- *  tuning value `failover`: 39 KB. */
+/** 1: keyframes can be kept, loops back to them detected, and a pose graph optimised. 0: they cannot, and the library
+ *  has no code or memory for it. Needs VFRONT_DESCRIPTORS and VFRONT_EGO. Device memory: 0.5 MB, and 15.8 KB for each
+ *  of VFRONT_KEYFRAMES: 8.6 MB for 512. With VFRONT_HOST vfront_t has as much once more. Pinned memory: 39 KB, only
+ *  with the tuning value `failover`. */
 #ifndef VFRONT_MAP
 #define VFRONT_MAP 0
 #endif
@@ -218,8 +222,8 @@
 #error "vfront: VFRONT_MAP needs VFRONT_DESCRIPTORS, which places are known by, and VFRONT_EGO (see vfront_cfg.h)"
 #endif
 
-/** Largest number of keyframes that are remembered. A multiple of 64, 64..2048. Memory: see VFRONT_MAP. Time of every
- *  step: in proportion, whatever the number that there is. */
+/** Largest number of keyframes that the map keeps. A multiple of 64, 64..2048. Memory: see VFRONT_MAP. The time of
+ *  every step grows in proportion to this capacity, not to the number of keyframes present. */
 #ifndef VFRONT_KEYFRAMES
 #define VFRONT_KEYFRAMES 512
 #endif
@@ -227,10 +231,10 @@
 #error "vfront: VFRONT_KEYFRAMES must be a multiple of 64 in 64..2048 (see vfront_cfg.h)"
 #endif
 
-/** 1: every pixel of camera 0 can have a disparity. 0: it cannot, without code or memory for it. Device memory: 3 bytes
- *  a pixel for disparities and confidences, 2 * VFRONT_DISPARITIES + 21 a pixel of scratch, and 8 * VFRONT_DISPARITIES
- *  a row; pinned memory: 9 bytes a pixel. At 640x480 px with 128 disparities that is 87 MB and 2.8 MB, at 1920x1200 px
- *  646 MB and 21 MB, and with VFRONT_HOST as much once more in vfront_t. */
+/** 1: every pixel of camera 0 can have a disparity. 0: it cannot, and the library has no code or memory for it. Device
+ *  memory for each pixel: 3 bytes for disparity and confidence, and 2 * VFRONT_DISPARITIES + 21 bytes for buffers; for
+ *  each row: 8 * VFRONT_DISPARITIES bytes. Pinned memory: 9 bytes a pixel. At 640x480 px with 128 disparities this is
+ *  87 MB and 2.8 MB, at 1920x1200 px 646 MB and 21 MB. With VFRONT_HOST vfront_t has as much once more. */
 #ifndef VFRONT_DENSE
 #define VFRONT_DENSE 0
 #endif
@@ -241,7 +245,7 @@
 #error "vfront: VFRONT_DENSE needs two cameras (see vfront_cfg.h)"
 #endif
 
-/** Largest number of disparities searched for a pixel. 64, 128 or 256. Memory: see VFRONT_DENSE. */
+/** Largest number of disparities that are searched for each pixel [px]. 64, 128 or 256. Memory: see VFRONT_DENSE. */
 #ifndef VFRONT_DISPARITIES
 #define VFRONT_DISPARITIES 128
 #endif
@@ -249,11 +253,12 @@
 #error "vfront: VFRONT_DISPARITIES must be 64, 128 or 256 (see vfront_cfg.h)"
 #endif
 
-/** 1: columns of the picture can be divided into ground, objects and sky. 0: they cannot, without code or memory for
- *  it. Needs VFRONT_DENSE and at most 2160 rows. Device memory: 2 bytes a row of each column, 16 a segment of each,
- *  2 * VFRONT_DISPARITIES^2; pinned memory: 72 bytes a segment of each column. At 640x480 px with 128 disparities and
- *  64 segments that is 300 KB and 590 KB. On the CUDA port the stage needs more shared memory than a TX2 has, whose
- *  blocks have 48 KB: there vfront_init() refuses the tuning value `stixel` with VFRONT_E_DEVICE_MEMORY. */
+/** 1: columns of the picture can be divided into ground, objects and sky (stixels). 0: they cannot, and the library has
+ *  no code or memory for it. Needs VFRONT_DENSE and a VFRONT_HEIGHT of at most 2160. Device memory: 2 bytes for each
+ *  row of each column, 16 for each segment of each column, and 2 * VFRONT_DISPARITIES^2. Pinned memory: 72 bytes for
+ *  each segment of each column. At 640x480 px with 128 disparities and 64 segments this is 300 KB and 590 KB. The CUDA
+ *  port needs blocks with more shared memory than the 48 KB of a TX2. There vfront_init() refuses the tuning value
+ *  `stixel` with VFRONT_E_DEVICE_MEMORY. */
 #ifndef VFRONT_STIXELS
 #define VFRONT_STIXELS 0
 #endif
@@ -273,8 +278,8 @@
 #error "vfront: VFRONT_COLUMNS must lie in 1..VFRONT_WIDTH (see vfront_cfg.h)"
 #endif
 
-/** Largest number of stixels of a column. 4..256. A column whose best segmentation has more gets the best one of at
- *  most this many, and takes 17 times as long. */
+/** Largest number of stixels (segments) of a column. 4..256. If the best segmentation of a column has more, the best
+ *  one of at most this many is taken, which takes 17 times as long. */
 #ifndef VFRONT_SEGMENTS
 #define VFRONT_SEGMENTS 64
 #endif
@@ -282,8 +287,8 @@
 #error "vfront: VFRONT_SEGMENTS must lie in 4..256 (see vfront_cfg.h)"
 #endif
 
-/** Bound of the tuning value track_iterations: Gauss-Newton steps on one pyramid level. 1..100. Bounds the time of a
- *  step. */
+/** Largest value of the tuning value track_iterations, the number of Gauss-Newton steps on one pyramid level. 1..100.
+ *  It bounds the time of a step. */
 #ifndef VFRONT_ITERATIONS
 #define VFRONT_ITERATIONS 30
 #endif
@@ -291,7 +296,7 @@
 #error "vfront: VFRONT_ITERATIONS must lie in 1..100 (see vfront_cfg.h)"
 #endif
 
-/** Largest number of gyro readings of a frame. 2..4096. No memory: they are read within vfront_submit(). */
+/** Largest number of gyro samples of a frame. 2..4096. It takes no memory: samples are read within vfront_submit(). */
 #ifndef VFRONT_GYRO_SAMPLES
 #define VFRONT_GYRO_SAMPLES 256
 #endif
@@ -299,8 +304,8 @@
 #error "vfront: VFRONT_GYRO_SAMPLES must lie in 2..4096 (see vfront_cfg.h)"
 #endif
 
-/** Largest number of IMU readings of a step: those given with a frame and those kept from the frames before. 2..4096.
- *  Those of a second, and of the longest time without frames: 256 are enough at 200 Hz, 1,280 at 1 kHz. Memory of
+/** Largest number of IMU samples of a step: those given with the frame and those kept from earlier frames. 2..4096. It
+ *  must cover one second, and the longest time without frames: 256 are enough at 200 Hz, 1,280 at 1 kHz. Memory of
  *  vfront_t: 56 bytes each. */
 #ifndef VFRONT_IMU_SAMPLES
 #define VFRONT_IMU_SAMPLES 256
@@ -309,9 +314,9 @@
 #error "vfront: VFRONT_IMU_SAMPLES must lie in 2..4096 (see vfront_cfg.h)"
 #endif
 
-/** 1: the host port is in the build, and vfront_t holds its memory: about as much as the device arena and the pinned
- *  arena together, in pages that are not touched while the CUDA port runs. 0: vfront_t is small, and VFRONT_PORT_HOST
- *  is refused. */
+/** 1: the build has the host port, and vfront_t holds its memory, about as much as device and pinned memory of the CUDA
+ *  port together. These pages are not touched while the CUDA port runs. 0: vfront_t is small, and vfront_init() refuses
+ *  VFRONT_PORT_HOST. */
 #ifndef VFRONT_HOST
 #define VFRONT_HOST 1
 #endif
@@ -321,50 +326,204 @@
 
 /* ---- derived values, not to be set ------------------------------------------------------------------------------ */
 
-/** Bytes from row to row of a picture in the library's own buffers: the width rounded up to 64. */
+/** Distance between two rows of an 8-bit picture in the library's own buffers [bytes]: the width rounded up to a
+ *  multiple of 64. */
 #define VFRONT_PITCH(width_px) (((width_px) + 63) / 64 * 64)
 
-/** Bytes of an 8-bit picture of the largest size, of a level of the tracker's pyramid, and of all its levels. */
+/** Size of an 8-bit picture of the largest width and height [bytes]. */
 #define VFRONT_PICTURE_BYTES (VFRONT_WIDTH * VFRONT_HEIGHT)
+/** Size of one level of the tracker's pyramid [bytes]; 0 from VFRONT_LEVELS on. */
 #define VFRONT_LEVEL_BYTES(level) \
     (VFRONT_PITCH(VFRONT_WIDTH >> (level)) * ((VFRONT_HEIGHT >> (level)) + 1) * ((level) < VFRONT_LEVELS))
+/** Size of all levels of the tracker's pyramid [bytes]. */
 #define VFRONT_PYRAMID_BYTES \
     (VFRONT_LEVEL_BYTES(0) + VFRONT_LEVEL_BYTES(1) + VFRONT_LEVEL_BYTES(2) + VFRONT_LEVEL_BYTES(3) + \
      VFRONT_LEVEL_BYTES(4) + VFRONT_LEVEL_BYTES(5))
 
-/** base^n; the largest size [px] of a side on level n of VFRONT_SCALES; bytes of level n; bytes of levels 1 and up.
- *  Level 0 is the picture itself. */
+/** Power base^n, n = 0..7. */
 #define VFRONT_POWER(base, n) \
     (((n) > 0 ? (base) : 1ll) * ((n) > 1 ? (base) : 1ll) * ((n) > 2 ? (base) : 1ll) * ((n) > 3 ? (base) : 1ll) * \
      ((n) > 4 ? (base) : 1ll) * ((n) > 5 ? (base) : 1ll) * ((n) > 6 ? (base) : 1ll))
+/** Largest width or height of level n of VFRONT_SCALES [px], if the picture has size_px. */
 #define VFRONT_SCALED(size_px, n) ((size_px)*VFRONT_POWER(VFRONT_SCALE_DEN, n) / VFRONT_POWER(VFRONT_SCALE_NUM, n) + 1)
+/** Size of level n of VFRONT_SCALES [bytes]; 0 from VFRONT_SCALES on. */
 #define VFRONT_SCALE_BYTES(n) \
     (VFRONT_PITCH(VFRONT_SCALED(VFRONT_WIDTH, n)) * VFRONT_SCALED(VFRONT_HEIGHT, n) * ((n) < VFRONT_SCALES))
+/** Size of levels 1 and up of VFRONT_SCALES [bytes]. Level 0 is the picture itself. */
 #define VFRONT_SCALES_BYTES \
     (VFRONT_SCALE_BYTES(1) + VFRONT_SCALE_BYTES(2) + VFRONT_SCALE_BYTES(3) + VFRONT_SCALE_BYTES(4) + \
      VFRONT_SCALE_BYTES(5) + VFRONT_SCALE_BYTES(6) + VFRONT_SCALE_BYTES(7))
 #if VFRONT_POWER(VFRONT_SCALE_NUM, VFRONT_SCALES - 1) > 16 * VFRONT_POWER(VFRONT_SCALE_DEN, VFRONT_SCALES - 1)
-#error "vfront: the coarsest level of VFRONT_SCALES would be less than 1/16 of the picture: fewer levels or a smaller step (see vfront_cfg.h)"
+#error "vfront: the coarsest level of VFRONT_SCALES would be less than 1/16 of the picture: fewer levels or a smaller VFRONT_SCALE_NUM / VFRONT_SCALE_DEN (see vfront_cfg.h)"
 #endif
 #if VFRONT_SCALED(VFRONT_WIDTH, VFRONT_SCALES - 1) <= 16 || VFRONT_SCALED(VFRONT_HEIGHT, VFRONT_SCALES - 1) <= 16
-#error "vfront: the coarsest level of VFRONT_SCALES would be smaller than 16 px: fewer levels or a smaller step (see vfront_cfg.h)"
+#error "vfront: the coarsest level of VFRONT_SCALES would be smaller than 16 px: fewer levels, a smaller step, or a larger VFRONT_WIDTH or VFRONT_HEIGHT (see vfront_cfg.h)"
 #endif
 
-/** Largest number of correspondences of a frame with the frame before: tracks, and matches of key points. */
+/** Largest number of correspondences between a frame and the frame before: tracks, and matches of key points. */
 #define VFRONT_CORRESPONDENCES (VFRONT_TRACKS + VFRONT_MATCHES * VFRONT_KEYPOINTS)
 
-/** Bytes of one of the library's input buffers: 2 bytes a pixel of the largest picture. */
+/** Number of cells of px times px that cover a picture of the largest size. */
+#define VFRONT_CELLS_OF(px) ((VFRONT_WIDTH + (px)-1) / (px) * ((VFRONT_HEIGHT + (px)-1) / (px)))
+/** Standard width and height of a cell of the grid for new tracks [px]: the least for which VFRONT_CELLS is enough. */
+#define VFRONT_CELL_PX \
+    (VFRONT_CELLS_OF(12) <= VFRONT_CELLS   ? 12 \
+     : VFRONT_CELLS_OF(16) <= VFRONT_CELLS ? 16 \
+     : VFRONT_CELLS_OF(24) <= VFRONT_CELLS ? 24 \
+                                           : 32)
+
+/** The larger of two values. */
+#define VFRONT_LARGER(a, b) ((a) > (b) ? (a) : (b))
+/** Stack of row buffers for each pixel of the picture width [bytes]; more with coarser levels of VFRONT_SCALES. */
+#define VFRONT_STACK_ROW_BYTES \
+    (28 + 2 * (VFRONT_POWER(VFRONT_SCALE_NUM, VFRONT_SCALES - 1) / VFRONT_POWER(VFRONT_SCALE_DEN, VFRONT_SCALES - 1)))
+/** Stack that a thread needs for any call of the library, including calls of libc [bytes]: 128 KB in the standard
+ *  config, of which the host port's deepest call takes 102 KB (`make stack`). The largest of three buffers decides:
+ *  samples of motion hypotheses, picture rows, matches of key points. */
+#define VFRONT_STACK_BYTES \
+    (32768 + VFRONT_LARGER(VFRONT_EGO * 98304, \
+                           VFRONT_LARGER(VFRONT_STACK_ROW_BYTES * VFRONT_WIDTH, VFRONT_MATCHES * 28 * VFRONT_KEYPOINTS)))
+
+/** Size of one of the library's input buffers [bytes]: 2 bytes a pixel of the largest picture. */
 #define VFRONT_INPUT_BYTES (2 * VFRONT_PICTURE_BYTES)
 
-/** Input buffers of a camera. */
+/** Number of the library's input buffers for each camera. */
 #define VFRONT_INPUTS 2
 
-/** Every value of the config: X(name). vfront_init() compares those of the application with those of the library. */
+/* ---- memory: bytes of the library's structs ---------------------------------------------------------------------- */
+
+/* Memory that one element of each kind takes in the library's structs [bytes]. src/core/sizes.c checks that each value
+ * is at least the real size, and at most 2 % more. */
+#define VFRONT_NODE_BYTES 16u                                   /* stage bearing: node of a camera's bearing grid */
+#define VFRONT_REMAP_BYTES 8u                                   /* stage rectify: entry of the remap table */
+#define VFRONT_TILE_BYTES 16u                                   /* stage pyramid: statistics of 64x64 px */
+#define VFRONT_CULL_BYTES 32u                                   /* stage detect: culling cell of a level */
+#define VFRONT_CELL_BYTES 16u                                   /* stage detect: cell of the grid for new tracks */
+#define VFRONT_START_BYTES 8u                                   /* stage refill: cell of the grid for new tracks */
+#define VFRONT_TRACK_BYTES 1788u                                /* stages track, refill: one track */
+#define VFRONT_PARTNER_BYTES 40u                                /* stage partner: one track */
+#define VFRONT_POINT_BYTES 72u                                  /* stages select, bearing: one key point */
+#define VFRONT_DESCRIBED_BYTES 72u                              /* stage describe: one key point */
+#define VFRONT_DEPTH_BYTES 146u                                 /* stage stereo: one key point */
+#define VFRONT_EXPECT_BYTES 98616u                              /* stages stereo, epipolar: predicted depths, health */
+#define VFRONT_MATCH_BYTES 148u                                 /* stage match: one key point */
+#define VFRONT_CORRESPONDENCE_BYTES 96u                         /* stage ego: one correspondence */
+#define VFRONT_HYPOTHESIS_BYTES 212u                            /* stage ego: one motion hypothesis */
+#define VFRONT_EGO_BYTES 15616u                                 /* stage ego: what has a fixed size */
+#define VFRONT_VIO_BYTES 2823680u                               /* stages observe, vio: sliding window, linear system */
+#define VFRONT_NAV_BYTES 406000u                                /* start and loss of the estimator, IMU samples kept */
+#define VFRONT_SAMPLE_BYTES 56u                                 /* one IMU sample of a step */
+#define VFRONT_PLACES_BYTES 493568u                             /* stages of the map: what has a fixed size */
+#define VFRONT_KEYFRAME_BYTES 16580u                            /* stages keyframe, map: one keyframe */
+#define VFRONT_SAVED_BYTES 112u                                 /* saved map: what has a fixed size */
+#define VFRONT_SAVED_KEYFRAME_BYTES 15864u                      /* saved map: one keyframe */
+#define VFRONT_TABLES_BYTES 3904u                               /* stage stixel: tables of fixed size */
+#define VFRONT_SMALL_BYTES (7300u + 280u * VFRONT_CAMERAS)      /* structs of a step that no capacity changes */
+#define VFRONT_LINES_BYTES 3072u                                /* padding to cache lines, at most 48 times */
+#define VFRONT_LEVEL_LAYOUT_BYTES (96u + 320u * VFRONT_CAMERAS) /* layout of one pyramid level */
+#define VFRONT_SCALE_LAYOUT_BYTES (60u + 190u * VFRONT_CAMERAS) /* layout of one level of VFRONT_SCALES */
+#define VFRONT_TUNING_BYTES (4u * sizeof(vfront_tuning_t))      /* all copies of the tuning values */
+#define VFRONT_LAYOUT_BYTES \
+    (VFRONT_LEVEL_LAYOUT_BYTES * VFRONT_LEVELS + VFRONT_SCALE_LAYOUT_BYTES * VFRONT_SCALES + VFRONT_TUNING_BYTES)
+#define VFRONT_CONTEXT_BYTES /* control block in vfront_t, without VFRONT_NAV_BYTES and IMU samples */ \
+    (10150u + 1552u * VFRONT_CAMERAS + VFRONT_LAYOUT_BYTES)
+#define VFRONT_STANDBY_BYTES /* control block of the host port that takes over from a GPU */ \
+    (6400u + 1008u * VFRONT_CAMERAS + VFRONT_LAYOUT_BYTES)
+
+/** Memory of the host port for the images of one camera [bytes]. Pyramid levels 1 and up of two frames. Two pictures,
+ *  the static mask, and the frame's mask as given and as copied. Two input buffers. Levels of VFRONT_SCALES; with
+ *  descriptors also smoothed. With rectification two rectified pictures, the rectified mask and the remap table. The
+ *  grid of bearings, and the tiles of picture statistics. */
+#define VFRONT_CAMERA_BYTES \
+    (2u * (VFRONT_PYRAMID_BYTES - VFRONT_LEVEL_BYTES(0)) + 5u * VFRONT_PICTURE_BYTES + \
+     VFRONT_INPUTS * VFRONT_INPUT_BYTES + VFRONT_SCALES_BYTES + \
+     VFRONT_DESCRIPTORS * (VFRONT_SCALES_BYTES + VFRONT_PICTURE_BYTES) + \
+     VFRONT_RECTIFY * 3u * VFRONT_PICTURE_BYTES + \
+     VFRONT_RECTIFY * VFRONT_REMAP_BYTES * ((VFRONT_WIDTH + 3u) / 4u + 1u) * ((VFRONT_HEIGHT + 3u) / 4u + 1u) + \
+     VFRONT_NODE_BYTES * ((VFRONT_WIDTH + 15u) / 8u + 4u) * ((VFRONT_HEIGHT + 15u) / 8u + 4u) + \
+     VFRONT_TILE_BYTES * (VFRONT_WIDTH / 64u) * ((VFRONT_HEIGHT + 63u) / 64u))
+
+/** Memory of the host port for the grids of one camera [bytes], in two sets by parity of the frame: the two best
+ *  corners of each culling cell, the best corner of each cell for new tracks. Also one bit for each culling cell. */
+#define VFRONT_GRID_BYTES \
+    (VFRONT_CULL_BYTES * VFRONT_SCALES * VFRONT_CULL_CELLS + VFRONT_SCALES * VFRONT_CULL_CELLS / 8u + \
+     VFRONT_CELL_BYTES * VFRONT_CELLS)
+
+/** Memory of the host port for key points and grids of one camera [bytes]. */
+#define VFRONT_POINTS_BYTES \
+    ((VFRONT_POINT_BYTES + VFRONT_DESCRIPTORS * VFRONT_DESCRIBED_BYTES) * VFRONT_KEYPOINTS + VFRONT_GRID_BYTES)
+/** Memory of the host port for tracks [bytes]. */
+#define VFRONT_TRACKS_BYTES \
+    ((VFRONT_TRACK_BYTES + VFRONT_STEREO * VFRONT_PARTNER_BYTES) * VFRONT_TRACKS + VFRONT_START_BYTES * VFRONT_CELLS)
+/** Memory of the host port for matches of key points, in camera 1 and in the frame before [bytes]. */
+#define VFRONT_MATCHES_BYTES \
+    ((VFRONT_STEREO * VFRONT_DEPTH_BYTES + VFRONT_MATCHES * VFRONT_MATCH_BYTES) * VFRONT_KEYPOINTS + \
+     VFRONT_STEREO * VFRONT_EXPECT_BYTES)
+/** Memory of the host port for the motion of camera 0 [bytes]. */
+#define VFRONT_MOTION_BYTES \
+    (VFRONT_EGO * (VFRONT_CORRESPONDENCE_BYTES * VFRONT_CORRESPONDENCES + \
+                   VFRONT_HYPOTHESIS_BYTES * VFRONT_HYPOTHESES + VFRONT_EGO_BYTES))
+
+/** Memory of the host port for disparities, with their copies for results [bytes]. For each pixel: path costs of both
+ *  halves of the directions, and 33 bytes. Six rows of path costs. Two sets of census words beyond the picture. */
+#define VFRONT_DISPARITY_BYTES \
+    (1ull * VFRONT_DENSE * \
+     (1ull * VFRONT_PICTURE_BYTES * (2u * VFRONT_DISPARITIES + 33u) + 6u * VFRONT_WIDTH * (VFRONT_DISPARITIES + 2u) + \
+      8u * VFRONT_HEIGHT * VFRONT_DISPARITIES + 64u))
+
+/** Memory of the host port for stixels [bytes]. For each column: 3 bytes a row, 16 a segment, and 9. For each row: 20
+ *  bytes, and one bit a disparity. Tables of object costs. */
+#define VFRONT_STIXEL_BYTES \
+    (1ull * VFRONT_STIXELS * (VFRONT_COLUMNS * (3u * VFRONT_HEIGHT + 16u * VFRONT_SEGMENTS + 9u) + \
+                               VFRONT_HEIGHT * (VFRONT_DISPARITIES / 8u + 20u) + \
+                               2u * VFRONT_DISPARITIES * (VFRONT_DISPARITIES + 5u) + VFRONT_TABLES_BYTES))
+
+/** Largest size of the image of a map that vfront_map_save() writes [bytes]. */
+#define VFRONT_MAP_BYTES (VFRONT_SAVED_BYTES + VFRONT_MAP * VFRONT_SAVED_KEYFRAME_BYTES * VFRONT_KEYFRAMES)
+
+/** List of all config values: X(name). vfront_init() compares the application's values with the library's. */
 #define VFRONT_CONFIG(X) \
     X(VFRONT_CAMERAS) X(VFRONT_WIDTH) X(VFRONT_HEIGHT) X(VFRONT_LEVELS) X(VFRONT_SCALES) X(VFRONT_SCALE_NUM) \
     X(VFRONT_SCALE_DEN) X(VFRONT_TRACKS) X(VFRONT_CELLS) X(VFRONT_CULL_CELLS) X(VFRONT_KEYPOINTS) \
     X(VFRONT_DESCRIPTORS) X(VFRONT_RECTIFY) X(VFRONT_STEREO) X(VFRONT_MATCHES) X(VFRONT_EGO) X(VFRONT_HYPOTHESES) \
-    X(VFRONT_CUBLAS) X(VFRONT_WINDOW) X(VFRONT_MAP) X(VFRONT_KEYFRAMES) X(VFRONT_DENSE) X(VFRONT_DISPARITIES) X(VFRONT_STIXELS) X(VFRONT_COLUMNS) X(VFRONT_SEGMENTS) \
+    X(VFRONT_CUBLAS) X(VFRONT_VIO) X(VFRONT_MAP) X(VFRONT_KEYFRAMES) X(VFRONT_DENSE) X(VFRONT_DISPARITIES) \
+    X(VFRONT_STIXELS) X(VFRONT_COLUMNS) X(VFRONT_SEGMENTS) \
     X(VFRONT_ITERATIONS) X(VFRONT_GYRO_SAMPLES) X(VFRONT_IMU_SAMPLES) X(VFRONT_HOST)
+
+/* ---- names of the symbols ---------------------------------------------------------------------------------------- */
+
+/** Renames all functions of a library that was built with `make PREFIX_SYMBOLS=name_`, if the application is compiled
+ *  with -DVFRONT_PREFIX=name_. So a program can hold two such libraries, each with its own config. Every source file of
+ *  the program sees one of them. */
+#ifdef VFRONT_PREFIX
+#define VFRONT_JOIN_(prefix, name) prefix##name
+#define VFRONT_JOIN(prefix, name) VFRONT_JOIN_(prefix, name)
+#define vfront_init_values VFRONT_JOIN(VFRONT_PREFIX, vfront_init_values)
+#define vfront_version VFRONT_JOIN(VFRONT_PREFIX, vfront_version)
+#define vfront_submit VFRONT_JOIN(VFRONT_PREFIX, vfront_submit)
+#define vfront_wait VFRONT_JOIN(VFRONT_PREFIX, vfront_wait)
+#define vfront_step VFRONT_JOIN(VFRONT_PREFIX, vfront_step)
+#define vfront_reset VFRONT_JOIN(VFRONT_PREFIX, vfront_reset)
+#define vfront_shutdown VFRONT_JOIN(VFRONT_PREFIX, vfront_shutdown)
+#define vfront_input VFRONT_JOIN(VFRONT_PREFIX, vfront_input)
+#define vfront_inputs VFRONT_JOIN(VFRONT_PREFIX, vfront_inputs)
+#define vfront_info VFRONT_JOIN(VFRONT_PREFIX, vfront_info)
+#define vfront_detail VFRONT_JOIN(VFRONT_PREFIX, vfront_detail)
+#define vfront_status_name VFRONT_JOIN(VFRONT_PREFIX, vfront_status_name)
+#define vfront_stage_name VFRONT_JOIN(VFRONT_PREFIX, vfront_stage_name)
+#define vfront_digest VFRONT_JOIN(VFRONT_PREFIX, vfront_digest)
+#define vfront_digest_stage VFRONT_JOIN(VFRONT_PREFIX, vfront_digest_stage)
+#define vfront_digest_parts VFRONT_JOIN(VFRONT_PREFIX, vfront_digest_parts)
+#define vfront_return VFRONT_JOIN(VFRONT_PREFIX, vfront_return)
+#define vfront_tuning_default VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_default)
+#define vfront_tuning_set VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_set)
+#define vfront_tuning_entry VFRONT_JOIN(VFRONT_PREFIX, vfront_tuning_entry)
+#define vfront_lens_name VFRONT_JOIN(VFRONT_PREFIX, vfront_lens_name)
+#define vfront_lens_project VFRONT_JOIN(VFRONT_PREFIX, vfront_lens_project)
+#define vfront_lens_bearing VFRONT_JOIN(VFRONT_PREFIX, vfront_lens_bearing)
+#define vfront_map_save VFRONT_JOIN(VFRONT_PREFIX, vfront_map_save)
+#define vfront_map_load VFRONT_JOIN(VFRONT_PREFIX, vfront_map_load)
+#define vfront_propagate VFRONT_JOIN(VFRONT_PREFIX, vfront_propagate)
+#endif
 
 #endif

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations of a whole block of threads: prefix counts, histograms, and the k-th best key of a list. */
+/* Operations of a whole block of threads: prefix counts, histograms, and the k-th greatest key of a list. */
 #ifndef VF_BLOCK_CUH
 #define VF_BLOCK_CUH
 
 #include "kernel.cuh"
 
-#include "features/detect.h"
+#include "base/vf.h"
 
-#define VF_BLOCK 1024 /* threads of a block that calls these */
+#define VF_BLOCK 1024 /* threads of a block that calls the functions of this file */
 #define VF_WARPS (VF_BLOCK / VF_WARP)
-#define VF_BINS 2048     /* of a histogram: eleven bits */
-#define VF_SMALL_LIST 64 /* keys that are ranked by comparing all pairs */
+#define VF_BINS 2048     /* bins of a histogram, indexed by 11 bits of a key */
+#define VF_SMALL_LIST 64 /* vf_kth_best_key() compares all pairs of at most this many keys */
 
-/** Exclusive prefix counts of N flags a thread, all first ones before all second ones. Returns how many there are.
- *  Called by all threads. start: VF_WARPS numbers in shared memory. */
+/** Exclusive prefix counts of N flags per thread. before[k]: number of true flags ahead of this thread's flag k, where
+ *  flag 0 of all threads comes before flag 1 of all threads. Returns the number of true flags of the block. start:
+ *  VF_WARPS words of shared memory. Called by all threads of a block. */
 template <int N>
 static __device__ __forceinline__ int vf_counts_before(const bool (&flag)[N], int *start, int (&before)[N])
 {
@@ -25,7 +26,7 @@ static __device__ __forceinline__ int vf_counts_before(const bool (&flag)[N], in
         voted[k] = __ballot_sync(VF_ALL, flag[k]);
         mine |= __popc(voted[k]) << 16 * k;
     }
-    __syncthreads(); /* start may still be in use from a previous call */
+    __syncthreads(); /* other warps may still read start from a previous call */
     if (lane == 0) start[warp] = mine;
     __syncthreads();
     const int others = start[lane], all = vf_warp_sum(others), above = vf_warp_sum(lane < warp ? others : 0);
@@ -36,8 +37,8 @@ static __device__ __forceinline__ int vf_counts_before(const bool (&flag)[N], in
     return total;
 }
 
-/** Exclusive prefix count: number of true flags in the threads before this one; *total: in the whole block. Called
- *  by all threads. start: VF_WARPS numbers in shared memory. */
+/** Exclusive prefix count: returns the number of true flags in threads of lower index. *total: number of true flags in
+ *  the block. start: VF_WARPS words of shared memory. Called by all threads of a block. */
 static __device__ __forceinline__ int vf_count_before(bool flag, int *start, int *total)
 {
     const bool flags[1] = {flag};
@@ -46,13 +47,15 @@ static __device__ __forceinline__ int vf_count_before(bool flag, int *start, int
     return before[0];
 }
 
-/** Bin of a histogram that contains a wanted key; number of keys in the bins above it, and in it. */
+/** Histogram bin that contains a wanted key. */
 struct vf_bin {
-    int chosen, above, here;
+    int chosen, /* index of the bin, 0 .. VF_BINS - 1 */
+        above,  /* number of keys in bins of higher index */
+        here;   /* number of keys in the bin */
 };
 
-/** Find the bin of the k-th key from the top, k = k_of(all), k from 1. Returns `all`, the number of keys in all bins;
- *  if that is less than k, *found is not written. found: in shared memory. Called by all threads. */
+/** Finds the histogram bin of the k-th greatest of n keys, k = k_of(n) >= 1. Returns n. bin: counts of the VF_BINS
+ *  bins, in shared memory. *found: the bin, in shared memory, unchanged if n < k. Called by all threads of a block. */
 template <typename KOf> static __device__ __forceinline__ int vf_find_bin(const int *bin, KOf k_of, vf_bin *found)
 {
     VF_STATIC_ASSERT(VF_BINS == 2 * VF_BLOCK, "two bins a thread");
@@ -74,8 +77,8 @@ template <typename KOf> static __device__ __forceinline__ int vf_find_bin(const 
     return all;
 }
 
-/** Add one to the bin `digit` for each lane; -1: none. Called by whole warps. Lanes with the same digit as the
- *  first one are counted and added at once, because atomics on one bin are serial, and many scores are 1. */
+/** Adds one to bin[digit] for each lane whose digit is not -1. Called by whole warps. One atomic serves all lanes with
+ *  the digit of the first valid lane: atomics on one bin are serial, and many corner scores are 1. */
 static __device__ __forceinline__ void vf_add_to_bins(int *bin, int digit)
 {
     const unsigned voted = __ballot_sync(VF_ALL, digit >= 0);
@@ -85,8 +88,8 @@ static __device__ __forceinline__ void vf_add_to_bins(int *bin, int digit)
     if (voted && (int)(threadIdx.x % VF_WARP) == leader) atomicAdd(&bin[leading], __popc(same));
 }
 
-/** Coarse bin of a key, 11 bits, monotonic in the key: strong bit, then the score as a float of 5 bits exponent and 5
- *  bits fraction. */
+/** Histogram bin of a corner's key, 0 .. VF_BINS - 1, monotonic. Bit 10: bit 61 of the key (corner above the first
+ *  threshold). Below it: corner score as a float with 5 bits of exponent and 5 bits of fraction. */
 static __device__ __forceinline__ int vf_coarse_bin(uint64_t key)
 {
     const uint32_t score = (uint32_t)(key >> 29);
@@ -95,11 +98,11 @@ static __device__ __forceinline__ int vf_coarse_bin(uint64_t key)
     return (int)(key >> 61 & 1) << 10 | exponent << 5 | (int)(fraction & 31);
 }
 
-/** The k-th best key of a list, that is the lowest of its k highest keys, in all threads; k = k_of(n), n = number of
- *  keys. 1 if there are fewer than k, and larger than any key if k is 0. *found = n. All keys differ. each_key(f) calls
- *  f(key) for every key of the thread, by whole warps; key 0 is none. Called by all threads. A histogram by coarse
- *  bin nearly always leaves few keys, which are ranked by comparing all pairs. Otherwise a radix select continues with
- *  the keys of that bin, eleven bits at a time from the top. */
+/** Returns to all threads the k-th greatest key of a list, k = k_of(n), n = *found = number of keys. Returns 1 if n <
+ *  k, and a value above all keys if k is 0. All keys differ. each_key(f) calls f(key) for every key of the thread, by
+ *  whole warps; key 0 is skipped. Called by all threads of a block. The bin of the result, in a histogram of coarse
+ *  bins, usually holds few keys, which are ranked by comparing all pairs. Otherwise a radix select continues on the
+ *  keys of that bin, 11 bits at a time from the top. */
 template <typename EachKey, typename KOf>
 static __device__ __forceinline__ uint64_t vf_kth_best_key(EachKey each_key, KOf k_of, int *found)
 {
@@ -121,7 +124,8 @@ static __device__ __forceinline__ uint64_t vf_kth_best_key(EachKey each_key, KOf
     if (*found < k) return 1;
 
     const int coarse = in.chosen;
-    /* the result is the left-th of the `here` keys whose bits from `above` on are `prefix` */
+    /* The result is the `left`-th greatest of `here` remaining keys: those of its coarse bin whose bits from bit
+     * `above` up equal `prefix`. */
     int left = k - in.above, here = in.here, above = VF_KEY_BITS;
     uint64_t prefix = 0;
     const auto fits = [&](uint64_t key) { return key && vf_coarse_bin(key) == coarse && key >> above == prefix; };

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by all kernels: launch sizes, reductions over a warp, the clock of a stage. */
+/* Helpers of all kernels: architecture of the device code, reductions over a warp, dot products, clock of a stage,
+ * launch sizes. */
 #ifndef VF_KERNEL_CUH
 #define VF_KERNEL_CUH
 
 #include <cuda_runtime.h>
 
-#include "core/view.h"
+#include "base/view.h"
 
-/* Compute capability whose instructions the device code uses, times 100; 0 in the host's pass.
- * NVCC_EXTRA=-DVF_FORCE_ARCH=620 builds, for any GPU, the arithmetic that an sm_62 runs, to be tested on a newer one:
- * in each of these branches the lower form is legal above its limit too.
+/* VF_ARCH: compute capability whose instructions the device code uses, times 100; 0 when nvcc compiles for the host.
+ * NVCC_EXTRA=-DVF_FORCE_ARCH=620 builds, for any GPU, the code of an sm_62, so that a newer GPU can test it. This works
+ * because the instructions in the last column are legal on newer GPUs too.
  *
- *     branch                                from  instruction                    below
+ *     branch                                from  instruction                    on older GPUs
  *     kernel.cuh        vf_warp_sum()       800   redux.sync.add                 five butterfly shuffles
  *     kernel.cuh        vf_warp_min()       800   redux.sync.min                 five butterfly shuffles
  *     kernel.cuh        vf_dot4()           610   dp4a                           four products
@@ -36,9 +37,9 @@
 #define VF_ARCH 0
 #endif
 
-/** Attribute of a kernel's view. It stays in constant memory, even where an element of an array in it is chosen at run
- *  time: nvcc 13.0 otherwise copies a view of up to 128 bytes to local memory (refill: 8.8 us without the copy, 11.9 us
- *  with it, H100). */
+/** Attribute of a kernel's parameter struct (its view), which keeps it in constant memory even if array elements are
+ *  indexed at run time. Otherwise nvcc 13.0 copies views of up to 128 bytes to local memory (kernel of stage refill on
+ *  an H100: 8.8 us without the copy, 11.9 us with it). */
 #if CUDART_VERSION >= 11070 && (!defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 700)
 #define VF_CONSTANT __grid_constant__
 #else
@@ -48,7 +49,7 @@
 #define VF_WARP 32
 #define VF_ALL 0xffffffffu
 
-/** Sum over a warp, in every lane. */
+/** Returns to every lane the sum of v over the warp. */
 static __device__ __forceinline__ int32_t vf_warp_sum(int32_t v)
 {
 #if VF_ARCH >= 800
@@ -59,7 +60,7 @@ static __device__ __forceinline__ int32_t vf_warp_sum(int32_t v)
 #endif
 }
 
-/** Minimum over a warp, in every lane. */
+/** Returns to every lane the minimum of v over the warp. */
 static __device__ __forceinline__ uint32_t vf_warp_min(uint32_t v)
 {
 #if VF_ARCH >= 800
@@ -70,7 +71,7 @@ static __device__ __forceinline__ uint32_t vf_warp_min(uint32_t v)
 #endif
 }
 
-/** sum + dot product of four unsigned bytes. */
+/** Returns sum plus the dot product of the four unsigned bytes of a and b. */
 static __device__ __forceinline__ uint32_t vf_dot4(uint32_t a, uint32_t b, uint32_t sum)
 {
 #if VF_ARCH >= 610
@@ -81,7 +82,7 @@ static __device__ __forceinline__ uint32_t vf_dot4(uint32_t a, uint32_t b, uint3
 #endif
 }
 
-/** sum + dot product of two numbers of 16 bits and two of 8, the lower bytes of `pair`. */
+/** Returns sum plus the dot product of the two 16-bit numbers in `a` with the two lower bytes of `pair`. */
 static __device__ __forceinline__ uint32_t vf_dot2(uint32_t a, uint32_t pair, uint32_t sum)
 {
 #if VF_ARCH >= 610
@@ -99,19 +100,20 @@ static __device__ __forceinline__ uint64_t vf_clock_ns()
     return t;
 }
 
-/** Called by one thread of each block, when it starts and when it ends. The clock only rises, so nothing needs to be
- *  cleared. */
+/** Records the start of a stage in clock[0] [ns], from block 0. Called by one thread of each block. */
 static __device__ __forceinline__ void vf_clock_start(uint64_t *clock, uint32_t block)
 {
     if (block == 0) clock[0] = vf_clock_ns();
 }
+/** Records the end of a stage in clock[1] [ns], as the maximum over its blocks. Called by one thread of each block. The
+ *  clock only rises, so clock[1] is not cleared between frames. */
 static __device__ __forceinline__ void vf_clock_end(uint64_t *clock)
 {
     atomicMax((unsigned long long *)&clock[1], (unsigned long long)vf_clock_ns());
 }
 
-/** Number of multiprocessors of the current device; 1 if the query fails. For choices that change the time, not the
- *  result. */
+/** Number of multiprocessors of the current device; 1 if the query fails. It may decide only what changes the time, not
+ *  what changes the result. */
 static inline int vf_multiprocessors()
 {
     int device, count;
@@ -121,7 +123,7 @@ static inline int vf_multiprocessors()
     return count;
 }
 
-/** Number of blocks of `size` that cover `count`. */
+/** Number of blocks of `size` threads that cover `count` items. */
 static inline unsigned vf_blocks(int count, int size) { return (unsigned)((count + size - 1) / size); }
 
 #endif

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs tests, each a command line, as many side by side as there are processors, and counts: of a cmocka program every test, of anything
 # else one. Exit code 77 is "skipped", with the reason as the last line of the output. Ends with "N passed, N failed, N skipped"; fails
-# when one failed or none ran.
+# when one failed or none ran. Where VFRONT_INSTALLED names packages that are there (.ci/run), a skip for which one of them is the reason is a failure.
 #   tests/run.sh [--log DIR] 'command' 'command'...
 set -u
 count() { # of tests that cmocka says are $1, in all groups of a program; nothing where there is no group
@@ -15,6 +15,9 @@ report() {
     [ "${f:-0}" -gt 0 ] && tail -40 "$out"
     return 0
 }
+lacks_installed() { # 1 line or more of reasons: that one of VFRONT_INSTALLED is missing
+    [ -n "${VFRONT_INSTALLED:-}" ] && { tail -n 1 "$out"; grep -i '^skipped' "$out"; } | grep -qwF "$(printf '%s\n' $VFRONT_INSTALLED)"
+}
 if [ "${1:-}" = --one ]; then # of the tests below: DIR NUMBER COMMAND
     out=$2/$3.txt command=$4
     begin=$(date +%s)
@@ -26,6 +29,9 @@ if [ "${1:-}" = --one ]; then # of the tests below: DIR NUMBER COMMAND
         case $code in 0) p=1 ;; 77) s=1 ;; *) f=1 ;; esac
     elif [ $code -ne 0 ] && [ "${f:-0}" -eq 0 ]; then
         f=1 # it died after its summary, or before it had one
+    fi
+    if [ "${s:-0}" -gt 0 ] && lacks_installed; then
+        f=$((${f:-0} + s)) s=0
     fi
     printf '%s\n' "$command" >"$2/$3.command"
     echo "${p:-0} ${f:-0} ${s:-0}" >"$2/$3.count"
@@ -46,5 +52,9 @@ done | xargs -r -0 -n 2 -P "$jobs" "$0" --one "$log"
 set -- $(cat "$log"/*.count 2>/dev/null | awk '{p += $1; f += $2; s += $3} END {print p + 0, f + 0, s + 0, NR}') $#
 echo
 [ $4 -eq $5 ] || { echo "$(($5 - $4)) did not end"; set -- $1 $(($2 + $5 - $4)) $3; }
+for c in "$log"/*.count; do # failures again, by name and end of output: the last lines are what one sees of a long log
+    read -r p f s <"$c" && [ "$f" -gt 0 ] || continue
+    echo "FAILED: $(cat "${c%.count}.command")" && tail -n 12 "${c%.count}.txt" | cut -c 1-240 | sed 's/^/    /'
+done
 echo "$1 passed, $2 failed, $3 skipped"
 [ $2 -eq 0 ] && [ $(($1 + $3)) -gt 0 ]

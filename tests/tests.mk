@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate window batch nav fitted start simulate window-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
+.PHONY: cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate vio batch nav fitted start simulate worlds worlds-rendered worlds-long vio-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
 
 TEST    := $(BUILD)/tests
-ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/state/*.c tests/map/*.c tests/result/*.c)))
-MAPS    := place overlap keyframe loop map# likewise, all of them in tests/config/map.h
-ORACLES := $(filter-out bridge_% simulate endless $(MAPS),$(ORACLES))# stages and their arithmetic, on the standard config
+ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests/features/*.c tests/tracking/*.c tests/geometry/*.c tests/ego/*.c tests/imu/*.c tests/vio/*.c tests/vio_init/*.c tests/nav/*.c tests/map/*.c tests/result/*.c)))
+MAPS    := recall relpose keyframe loop map# likewise, all of them in tests/config/map.h
+ORACLES := $(filter-out bridge_% simulate worlds worlds_rendered drawn_place endless $(MAPS),$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
-TOOLS   := nav misread recording fault_script fault_apply calibration readings consistency record disparity overlay rectified flight course trajectory# parts of the examples
+TOOLS   := nav imu_fault recording tuning_names fault_script fault_apply calibration imu_samples motion_nees results disparity overlay rectified flight course trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing maps# through the public interface, on every port
 FAULTS  := fault late memory# faults of the device on the CUDA port
 FAILOVER := failover airborne return# fail-over from it
@@ -31,15 +31,15 @@ $(ORACLES:%=$(TEST)/%): $(TEST)/%: $$(wildcard tests/*/$$*.c tests/*/$$*_*.h) $(
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
-$(TEST)/simulation_check $(TEST)/rest $(TEST)/gate $(TEST)/second $(TEST)/steps: $(wildcard tests/state/simulation*.h) tests/state/path.h
+$(TEST)/simulation_check $(TEST)/stationary $(TEST)/vio_consistency $(TEST)/stereo_check $(TEST)/damping $(TEST)/align_frame: $(wildcard tests/vio/simulation*.h) tests/vio/trajectory.h
 
 $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
 
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
-FLYING  := health view source_gst iio trust odometry timesync sender peer link obstacles keep check source_v4l2# parts of the companion
-BENCHED := pilot wild# parts of the bench
+FLYING  := health view source_gst iio trust odometry timesync sender peer link obstacles checkpoint check source_v4l2# parts of the companion
+BENCHED := pilot fuzz_readers# parts of the bench
 $(FLYING:%=$(TEST)/%): $(TEST)/%: tests/companion/%.c $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter source_v4l2,$*),$(WRAP_VIDEO)) $(FORMAT_LIBS) $(GST_LIBS) -lcmocka -lm $(LIBS)
@@ -51,6 +51,10 @@ $(BENCHED:%=$(TEST)/%): $(TEST)/%: tests/hil/%.c $(EXAMPLE)/hil/parts.a $(EXAMPL
 $(TEST)/steady: tests/core/steady.c $(EXAMPLE)/hil/parts.a $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $(if $(filter 1,$(CUDA)),-isystem $(CUDA_INC)) $< $(filter %.a,$^) -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+
+$(TEST)/thread: tests/core/thread.c $(LIB) $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
 # ---- libraries of other configs: tests/config/<name>.h, in build/config/<name> ------------------------------------------------------
 
@@ -84,8 +88,9 @@ $(MAP)/digest $(MAP)/replay: $(MAP)/libvfront.a FORCE
 
 $(SMALL)/hang $(SMALL)/return: $(BUILD)/tests/core/spin.cu.o
 $(SMALL)/return: $(BUILD)/tests/core/trap.cu.o
+$(SMALL)/gyro: $(SMALL)/examples/parts.a
 $(SMALL)/carry $(FAILOVER:%=$(SMALL)/%) $(SMALL)/maps: tests/fixture/rendered.c $(SMALL)/examples/parts.a
-$(addprefix $(SMALL)/,$(PORTS) $(FAULTS) hang $(FAILOVER) fuzz carry): $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
+$(addprefix $(SMALL)/,$(PORTS) $(FAULTS) hang $(FAILOVER) fuzz carry gyro): $(SMALL)/%: tests/core/%.c tests/fixture/pair.c tests/fixture/scene.c $(SMALL)/libvfront.a $(FIXTURE)
 	$(CC) $(T_CFLAGS) $(call CONFIG,small) $(if $(filter 1,$(SMALL_CUDA)),-DVFRONT_CUDA -DVF_SPIN -isystem $(CUDA_INC)) $(filter %.c %.o %/parts.a,$^) \
 	  $(SMALL)/libvfront.a -o $@ $(if $(filter 1,$(SMALL_CUDA)),$(call wraps,$*)) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm $(LIBS)
 
@@ -100,7 +105,7 @@ $(FAKE)/%.o: %.c $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(F_CFLAGS) -MMD -MP -c $< -o $@
 # Rendered pictures for fail-over with a state of the IMU.
-RENDERED := tests/fixture/rendered.c $(wildcard examples/synthetic*.c)
+RENDERED := tests/fixture/rendered.c $(RENDERER)
 $(FAILOVER:%=$(FAKE)/%) $(FAKE)/maps: $(RENDERED:%.c=$(FAKE)/%.o)
 $(addprefix $(FAKE)/,$(PORTS) $(FAULTS) hang $(FAILOVER) fuzz): $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
@@ -108,7 +113,7 @@ $(addprefix $(FAKE)/,$(PORTS) $(FAULTS) hang $(FAILOVER) fuzz): $(FAKE)/%: $(FAK
 $(FAKE)/graph: $(FAKE)/tests/core/graph.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaStreamEndCapture -Wl,--wrap=cudaGraphInstantiate -lcmocka -lm -lpthread
 
-$(FAKE)/latency $(FAKE)/replay: $(FAKE)/%: $(FAKE)/examples/%.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
+$(FAKE)/latency $(FAKE)/replay: $(FAKE)/%: $(FAKE)/examples/replay/%.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm -lpthread
 
 # A board whose GPU can be made to fail.
@@ -143,7 +148,7 @@ HAVE_FIBERS := $(shell echo | $(CXX) -E -xc++ -include boost/context/fiber.hpp -
 EMULATE   = $(BUILD)/emulate
 E_KERNELS := $(wildcard kernels/*/*.cu)
 E_FLAGS   = -I. -Isrc -isystem tests/fake $(call CONFIG,$(EMULATE_CFG)) -DVFRONT_CUDA -DEMULATED
-E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c $(addprefix tests/vfcheck/,vfcheck.c pictures.c flights.c places.c flown.c path.c tunings.c) $(wildcard examples/synthetic*.c) tests/emulate/times.c
+E_SRC    := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c $(addprefix tests/vfcheck/,vfcheck.c pictures.c flights.c map_stages.c flown.c critical_path.c tunings.c) $(RENDERER) tests/emulate/times.c
 # Fail-over from emulated kernels, and what their steps hand on: in a folder of its own with the small config.
 E_STEPS := failover airborne carry
 E_SHARED := $(SRC) $(wildcard port/cuda/*.c) tests/fake/cudart.c tests/fixture/pair.c tests/fixture/scene.c $(RENDERED)
@@ -190,17 +195,16 @@ emulate: $(EMULATED:%=$(EMULATE)/vfcheck-%) ## Kernels on this machine's process
 BRIDGE_SRC_fast =
 BRIDGE_SRC_graph =
 BRIDGE_SRC_lens = src/camera/lens.c
-BRIDGE_SRC_propagate = src/state/propagate.c
-BRIDGE_SRC_window = src/state/window_step.c
-BRIDGE_SRC_start = src/state/start.c
+BRIDGE_SRC_propagate = src/imu/propagate.c
+BRIDGE_SRC_vio = src/vio/launch.c
+BRIDGE_SRC_start = src/vio_init/start.c
 BRIDGE_SRC_track = $(wildcard src/image/*.c) src/features/detect.c src/tracking/patch.c $(VIEWS)
-VIEWS = $(addprefix src/,core/geometry.c core/views.c core/tuning.c camera/grid.c camera/lens.c camera/rectification.c math/rotation.c)# of a bridge that runs single stages
+VIEWS = $(addprefix src/,base/params.c core/views.c core/tuning.c camera/grid.c camera/lens.c camera/rectification.c math/rotation.c)# of a bridge that runs single stages
 BRIDGE_SRC_orb = src/image/ingest.c src/image/scale.c src/image/smooth.c src/features/describe.c $(VIEWS)
-BRIDGE_SRC_nav = $(SRC) $(wildcard examples/synthetic*.c)
-BRIDGE_SRC_ego = $(filter-out src/geometry/ego.c,$(SRC)) $(wildcard examples/synthetic*.c)
+BRIDGE_SRC_ego = $(filter-out src/ego/ego.c,$(SRC)) $(RENDERER)
 BRIDGE_SRC_mavlink = examples/companion/mavlink.c
-BRIDGE_SRC_trajectory = $(addprefix examples/,trajectory.c truth.c accuracy.c pose.c text.c message.c)
-BRIDGE_SRC_state = $(addprefix examples/,state.c mahalanobis.c state_accuracy.c state_plot.c diagram.c accuracy.c pose.c) $(wildcard examples/synthetic*.c)
+BRIDGE_SRC_trajectory = $(addprefix examples/,common/pose.c common/text.c common/message.c replay/trajectory.c replay/truth.c replay/accuracy.c)
+BRIDGE_SRC_state = examples/common/pose.c $(addprefix examples/replay/,state.c mahalanobis.c state_accuracy.c state_plot.c diagram.c accuracy.c) $(RENDERER)
 BRIDGE_CFG_graph = -DVFRONT_MAP=1
 BRIDGE_CFG_track = -DVFRONT_TRACKS=1024
 BRIDGE_CFG_orb = -DVFRONT_CAMERAS=1 -DVFRONT_KEYPOINTS=32768
@@ -210,28 +214,44 @@ BRIDGE_CFG_stereo = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120
 BRIDGE_CFG_dense = -DVFRONT_WIDTH=1344 -DVFRONT_HEIGHT=1120 -DVFRONT_DENSE=1 -DVFRONT_DISPARITIES=256 -DVFRONT_STIXELS=1
 BRIDGE_CFG_stixel = -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -DVFRONT_DENSE=1 -DVFRONT_DISPARITIES=128 -DVFRONT_STIXELS=1 -DVFRONT_CULL_CELLS=12288
 BRIDGE_CFG_match = -DVFRONT_CAMERAS=1 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512
-BRIDGE_CFG_nav = -DVFRONT_CAMERAS=2 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -DVFRONT_IMU_SAMPLES=1024
 BRIDGE_CFG_ego = -DVFRONT_CAMERAS=2 -DVFRONT_WIDTH=1280 -DVFRONT_HEIGHT=512 -DVFRONT_TRACKS=1024 -DVFRONT_KEYPOINTS=4096 -DVFRONT_HYPOTHESES=4096
-$(BUILD)/bridge_%.so: $$(wildcard tests/*/bridge_$$*.c) $(SRC) $(FIXTURE) $(wildcard examples/*)
+$(BUILD)/bridge_%.so: $$(wildcard tests/*/bridge_$$*.c) $(SRC) $(FIXTURE) $(wildcard examples/*/*.[ch])
 	@mkdir -p $(@D) && echo "  CC   $@"
 	$(CC) -std=c11 -O3 $(WARN) $(EXACT) -I. -Isrc $(BRIDGE_CFG_$*) -fPIC -shared $< $(if $(filter undefined,$(origin BRIDGE_SRC_$*)),$(SRC),$(BRIDGE_SRC_$*)) -o $@ -lm
+
+# Of the archive, whose objects are made anew one by one.
+RECORDED := $(BUILD)/recorded
+$(RECORDED)/libvfront.a: FORCE
+	+$(MAKE) --no-print-directory BUILD=$(RECORDED) CFG=tests/nav/recorded.h CUDA=0 $@
+$(BUILD)/bridge_nav.so: tests/nav/bridge_nav.c tests/nav/recorded.h $(RECORDED)/libvfront.a $(RENDERER)
+	@mkdir -p $(@D) && echo "  CC   $@"
+	$(CC) -std=c11 -O3 $(WARN) $(EXACT) -I. -Isrc -DVFRONT_USER_CFG='"$(abspath tests/nav/recorded.h)"' -fPIC -shared $(filter %.c %.a,$^) -o $@ -lm
 
 # ---- digests, sizes, parity ---------------------------------------------------------------------------------------------------------
 
 $(BUILD)/digest: tests/core/digest.c $(LIB) $(FIXTURE)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ $(LIBS)
-EGO := $(wildcard src/geometry/ego*.c)
+EGO := $(wildcard src/ego/ego*.c)
 $(BUILD)/backwards: tests/core/digest.c $(EGO) $(LIB) $(FIXTURE) # loops over independent items, from the last to the first: src/math/team.h
 	$(CC) $(T_CFLAGS) $(FLAGS) -DVF_TEAM_BACKWARDS $< $(EGO) $(LIB) -o $@ $(LIBS)
 $(BUILD)/size: tests/core/size.c $(FIXTURE) $(BUILD)/settings-c
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< -o $@
 
-$(BUILD)/simulate: tests/state/simulate.c $(wildcard tests/state/simulation*.h) tests/state/path.h $(LIB) $(FIXTURE)
+$(BUILD)/simulate: tests/vio/simulate.c $(wildcard tests/vio/simulation*.h) tests/vio/trajectory.h $(LIB) $(FIXTURE)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
+# The host port without pictures: worlds.c plays the stages that look at them.
+PLAYED := ingest freeze rectify pyramid scale smooth track detect refill select describe stereo epipolar match partner
+$(BUILD)/worlds: tests/vio/worlds.c $(wildcard tests/vio/drawn_*.h) tests/vio/trajectory.h $(BUILD)/config/worlds/libvfront.a $(FIXTURE)
+	$(CC) $(T_CFLAGS) -O2 $(call CONFIG,worlds) $< $(BUILD)/config/worlds/libvfront.a -o $@ $(PLAYED:%=-Wl,--wrap=vf_%_host) -lcmocka -lm
+
+# The same worlds with rendered pictures, which the library sees itself.
+$(BUILD)/worlds-rendered: tests/vio/worlds_rendered.c tests/vio/drawn_place.c $(wildcard tests/vio/drawn_*.h) tests/vio/trajectory.h $(BUILD)/config/worlds/libvfront.a $(FIXTURE)
+	$(CC) $(T_CFLAGS) -O3 $(call CONFIG,worlds) $(filter tests/vio/%.c,$^) $(RENDERER) $(BUILD)/config/worlds/libvfront.a -o $@ -lcmocka -lm
+
 $(TEST)/vfcheck/%.o: EXTRA = -Wno-strict-prototypes -Wno-pedantic
-VFCHECK := $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard tests/vfcheck/*.c) $(wildcard examples/synthetic*.c))) $(patsubst %,$(BUILD)/%.o,$(wildcard tests/vfcheck/*.cu))
+VFCHECK := $(patsubst %,$(BUILD)/%.o,$(basename $(wildcard tests/vfcheck/*.c) $(RENDERER))) $(patsubst %,$(BUILD)/%.o,$(wildcard tests/vfcheck/*.cu))
 $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaSetDevice -Wl,--wrap=cudaStreamEndCapture -lm $(LIBS)
@@ -243,16 +263,20 @@ MAVLINK_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'impo
 MAVSDK_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink, mavsdk' 2>/dev/null && echo $$p; done) $(MAVLINK_PYTHON))# one that has both
 COMPANION_SLOW = '$(MAVSDK_PYTHON) tests/companion/clients.py mavsdk $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/clients.py mavproxy $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_mavlink.so' '$(MAVLINK_PYTHON) tests/companion/flight.py $(BUILD)/companion $(BUILD)/replay $(SMALL)/companion' '$(PYTHON) tests/companion/view.py $(BUILD)/companion'
 MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has the package mcap
-BRIDGES := graph mavlink fast track orb lens rectify features trajectory state ego stereo propagate window start nav
+BRIDGES := graph mavlink fast track orb lens rectify features trajectory state ego stereo propagate vio start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
-SLOW    := detect ego essential motion scale start stereo_position misread $(OWN) $(MAPS) report_loops
+SLOW    := detect ego essential motion scale start start_offset stereo_position imu_fault $(OWN) $(MAPS) report_loops
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(addprefix $(FAKE)/,graph $(FAULTS) hang $(FAILOVER)) $(addprefix $(JETPACK4)/,$(FAULTS) points) $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
-QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED)) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing)
+QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED) thread) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing gyro)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(addprefix $(SMALL)/,$(FAULTS) hang $(FAILOVER)))
+# Every config that vfront_cfg.h allows, by the compiler's front end; and what the smallest one links.
+CONFIGS  = tests/house/configs.py "$(CC) -std=c11 $(WARN_C) -Werror" "$(CXX) -std=c++17" $(EMULATE)/kernels
+MONO     = tests/house/mono.sh "$(CC)" $(BUILD)/smallest $(MAKE) $(NM) $(SIZE)
+DOCUMENTED = $(addprefix $(BUILD)/,replay companion hil-bench hil-board)# programs whose options are in a page
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
-    'tests/house/readme.sh' 'tests/house/includes.sh' 'tests/house/map.sh' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
-    'tests/house/abi.sh $(CC)' 'tests/state/header.sh $(CC) $(CXX) $(if $(filter 1,$(CUDA)),$(NVCC))' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)' 'tests/evidence/requirements.py'
-PACKAGE := $(if $(CROSS),,'tests/package/archs.sh $(MAKE)' \
+    'tests/house/readme.sh $(CC)' 'tests/house/docs.py . $(DOCUMENTED)' 'tests/house/run.sh' 'tests/house/layers.py' 'tests/house/map.sh' 'tests/house/figures.py' 'tests/house/words.py' 'tests/house/budget.py' 'tests/house/constants.py' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
+    '$(CONFIGS) --sample' '$(MONO)' 'tests/house/abi.sh $(CC)' 'tests/vio_init/header.sh $(CC) $(CXX) $(if $(filter 1,$(CUDA)),$(NVCC))' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)' 'tests/evidence/requirements.py'
+PACKAGE := $(if $(CROSS),,'tests/package/archs.sh $(MAKE)' "tests/package/settings.sh '$(CC)' $(MAKE)" \
     "tests/package/versions.sh $(CC) $(LIB) '$(SAN)' '$(LIBS)'" \
     "tests/package/install.sh $(CC) $(CXX) $(BUILD) $(SMALL) $(SMALL_CUDA) $(MAKE)")
 
@@ -262,16 +286,16 @@ ONE_ARCH = +$(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc)) --no-p
 test: ## What is quick: most oracles, golden digests of the host port, the examples, the house; with a GPU also parity
 	$(ONE_ARCH) test-run
 
-test-run: $(QUICK) $(GPU_ONLY) $(BUILD)/digest $(BUILD)/minimal $(BUILD)/replay $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck)
+test-run: $(QUICK) $(GPU_ONLY) $(EMULATE)/translated $(BUILD)/digest $(COPIES:%=$(BUILD)/%) $(DOCUMENTED) $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck)
 	@tests/run.sh --log $(BUILD)/log '$(EXEC) $(BUILD)/digest tests/golden.txt' $(QUICK:%='$(EXEC) %') \
-	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' $(HOUSE) $(PACKAGE) \
+	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' "$(PYTHON) tests/examples/programs.py $(BUILD) $(LIB) '$(CC) $(SAN)' '$(LIBS)'" $(HOUSE) $(PACKAGE) \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck',"echo parity: NOT RUN - this build has no CUDA; exit 77") $(GPU_ONLY:%='%')
 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board
-	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' '$(PYTHON) tests/map/loops.py $(MAP)/replay --quick' '$(PYTHON) tests/map/graph.py $(BUILD)/bridge_graph.so --quick' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
+slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(BUILD)/worlds $(BUILD)/worlds-rendered $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board
+	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' $(if $(CROSS),,'tests/package/install.sh --found $(CC) $(CXX) $(BUILD) $(SMALL) $(SMALL_CUDA) $(MAKE)') 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' '$(PYTHON) tests/map/loops.py $(MAP)/replay --quick' '$(PYTHON) tests/map/graph.py $(BUILD)/bridge_graph.so --quick' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/hil.py $(SMALL)/hil-bench $(FAKE)/hil-board --gpu' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
@@ -279,12 +303,13 @@ slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BU
 	  '$(PYTHON) tests/geometry/honesty.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_stereo.so --quick' \
 	  '$(PYTHON) tests/geometry/rig.py $(BUILD)/bridge_ego.so --quick' '$(PYTHON) tests/geometry/predict.py $(BUILD)/bridge_ego.so --quick' \
 	  '$(PYTHON) tests/geometry/expect.py $(BUILD)/bridge_ego.so --quick' '$(PYTHON) tests/tracking/partner.py $(BUILD)/bridge_ego.so --quick' \
-	  '$(PYTHON) tests/state/propagate.py $(BUILD)/bridge_propagate.so --quick' \
-	  '$(PYTHON) tests/state/window.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so --quick' \
-	  '$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' '$(PYTHON) tests/state/nav.py $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so --quick' \
-	  '$(PYTHON) tests/geometry/predict_state.py $(BUILD)/bridge_nav.so --quick' \
-	  '$(PYTHON) tests/state/simulate.py $(BUILD)/simulate --only hover --runs 8 --sets=' '$(PYTHON) tests/state/simulate.py $(BUILD)/simulate --only "V1_02, no readings" --runs 12 --sets=' \
-  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/accuracy/check.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(EXEC) $(BUILD)/endless 2000' '$(EXEC) $(TEST)/steady --steps 60 --frames 20 --size 128x96 --set select_points=200 --set ego_hypotheses=32 --set ego_metric_hypotheses=32' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
+	  '$(PYTHON) tests/imu/propagate.py $(BUILD)/bridge_propagate.so --quick' \
+	  '$(PYTHON) tests/vio/vio.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_vio.so --quick' \
+	  '$(PYTHON) tests/vio_init/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so --quick' '$(PYTHON) tests/nav/nav.py $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so --quick' '$(PYTHON) tests/nav/rates.py $(BUILD)/bridge_nav.so --quick' '$(PYTHON) tests/nav/rates_check.py' \
+	  '$(PYTHON) tests/geometry/predict_vio.py $(BUILD)/bridge_nav.so --quick' \
+	  '$(PYTHON) tests/vio/simulate.py $(BUILD)/simulate --only hover --runs 8 --sets=' '$(PYTHON) tests/vio/simulate.py $(BUILD)/simulate --only "V1_02, no readings" --runs 12 --sets=' '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds --runs 100 --seconds 6 --check' \
+  '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds-rendered --runs 24 --seconds 4 --check' $(foreach b,covariance gravity,'$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds-rendered --runs 12 --seconds 4 --broken $b --check --must-fail') 'env PYTHON=$(PYTHON) tests/vio/worlds_long.sh $(BUILD) --quick' \
+  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/accuracy/check.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(EXEC) $(BUILD)/endless 2000' '$(EXEC) $(TEST)/steady --steps 60 --frames 20 --size 128x96 --set select_points=200 --set ego_hypotheses=32 --set ego_metric_hypotheses=32' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/wrong_calibration.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
   $(COMPANION_SLOW) $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest $(MAP)/digest ## Writes tests/golden.txt and tests/map/golden.txt anew, on purpose only
@@ -351,40 +376,57 @@ truth: $(BUILD)/bridge_ego.so ## How true the ground truth of recorded sequences
 	$(PYTHON) tests/geometry/truth.py $<
 
 predict: $(BUILD)/bridge_ego.so $(BUILD)/bridge_nav.so ## Predicted motions beside the truth, and guided matching in fast flight beside a search of the whole picture
-	$(PYTHON) tests/geometry/predict_state.py $(BUILD)/bridge_nav.so
+	$(PYTHON) tests/geometry/predict_vio.py $(BUILD)/bridge_nav.so
 	$(PYTHON) tests/geometry/predict.py $<
 
 rig: $(BUILD)/bridge_ego.so ## Offsets of the rig as health has them beside what was done to the calibration of rendered flights; 12 minutes
 	$(PYTHON) tests/geometry/rig.py $<
 
 propagate: $(BUILD)/bridge_propagate.so ## States carried on by IMU readings, beside GTSAM's preintegration, where it can be imported, and ground truth
-	$(PYTHON) tests/state/propagate.py $<
+	$(PYTHON) tests/imu/propagate.py $<
 
-window: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## States by IMU and tracks in a window of frames, on recorded flights beside ground truth; 2 minutes
-	$(PYTHON) tests/state/window.py $^
+vio: $(BUILD)/bridge_ego.so $(BUILD)/bridge_vio.so ## States by IMU and tracks in a window of frames, on recorded flights beside ground truth; 2 minutes
+	$(PYTHON) tests/vio/vio.py $^
 
-batch: $(BUILD)/bridge_ego.so $(BUILD)/bridge_window.so ## All states of those flights at once by GTSAM, from the same tracks and readings: what the data are worth; 3 minutes
-	$(PYTHON) tests/state/batch.py $^
+batch: $(BUILD)/bridge_ego.so $(BUILD)/bridge_vio.so ## All states of those flights at once by GTSAM, from the same tracks and readings: what the data are worth; 3 minutes
+	$(PYTHON) tests/vio/batch.py $^
 
 nav: $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so ## States of recorded flights from a cold start, with an IMU and without, by the public interface, beside ground truth
-	$(PYTHON) tests/state/nav.py $^
+	$(PYTHON) tests/nav/nav.py $^
+
+.PHONY: nav-rates
+nav-rates: $(BUILD)/bridge_nav.so ## Recorded sets under changes of rate, losses, start, gyro bias and rig, and 200 drawn combinations: errors and NEES of states; writes tests/nav/rates.txt, 9 minutes of a core; some by RATES="--short --compare FILE", which writes nothing
+	$(if $(RATES),,$(RECORD) tests/nav/rates.txt 'Recorded sets under changes of rate, losses, start, gyro bias and rig') $(PYTHON) tests/nav/rates.py $< $(RATES)
 
 fitted: $(BUILD)/bridge_nav.so $(BUILD)/bridge_state.so ## Calibration of KITTI's pairs fitted to the truth's poses, and states with it: what a path owes to the published one
-	$(PYTHON) tests/state/fitted.py
-	$(PYTHON) tests/state/nav.py $^ --fitted --imu --no-imu --only kitti05_vio kitti01_stereo
+	$(PYTHON) tests/nav/fitted.py
+	$(PYTHON) tests/nav/nav.py $^ --fitted --imu --no-imu --only kitti05_vio kitti01_stereo
 
-start: $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so $(TEST)/start_mono ## First states by IMU and motions, from every frame of recorded sets, beside ground truth; with one camera, of simulated flights
-	$(TEST)/start_mono 20
-	$(PYTHON) tests/state/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so
+start: $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so $(TEST)/mono ## First states by IMU and motions, from every frame of recorded sets, beside ground truth; with one camera, of simulated flights
+	$(TEST)/mono 20
+	$(PYTHON) tests/vio_init/start.py $(BUILD)/bridge_ego.so $(BUILD)/bridge_start.so
 
-window-speed: $(BUILD)/simulate ## A step of the window on the host beside OpenCV's Lucas-Kanade on one thread: make window-speed PICTURES=folder
-	$(PYTHON) tests/state/window_speed.py $< $(BUILD)/src/state/window_step.o $(PICTURES)
+vio-speed: $(BUILD)/simulate ## A step of the window on the host beside OpenCV's Lucas-Kanade on one thread: make vio-speed PICTURES=folder
+	$(PYTHON) tests/vio/vio_speed.py $< $(BUILD)/src/vio/launch.o $(PICTURES)
 
 orin: ## Instructions and bytes of each stage of a step, and projected times of Orin Nano, NX and AGX; counts anew with ncu: tests/vfcheck/orin.py --count build/replay
 	$(PYTHON) tests/vfcheck/orin.py
 
-simulate: $(BUILD)/simulate ## Simulated flights through the window, without pictures: errors and NEES of each scenario, 50 flights; writes tests/state/simulate.txt, 90 minutes of a core; some by SIMULATE="--only WORD", which writes nothing
-	$(if $(SIMULATE),,$(RECORD) tests/state/simulate.txt 'Simulated flights through the window, without pictures') $(PYTHON) tests/state/simulate.py $< $(SIMULATE)
+simulate: $(BUILD)/simulate ## Simulated flights through the window, without pictures: errors and NEES of each scenario, 50 flights; writes tests/vio/simulate.txt, 90 minutes of a core; some by SIMULATE="--only WORD", which writes nothing
+	$(if $(SIMULATE),,$(RECORD) tests/vio/simulate.txt 'Simulated flights through the window, without pictures') $(PYTHON) tests/vio/simulate.py $< $(SIMULATE)
+
+worlds: $(BUILD)/worlds ## Flights through 2,000 worlds drawn from distributions, without pictures, by the calls of vfront.h: errors beside covariance, by group; writes tests/vio/worlds.txt, 30 minutes on 2 cores; some by WORLDS="--runs 100", which writes nothing
+	$(if $(WORLDS),,$(RECORD) tests/vio/worlds.txt 'Drawn worlds, without pictures') $(PYTHON) tests/vio/worlds.py $< $(or $(WORLDS),--alone 60 --csv $(BUILD)/worlds.csv)
+
+worlds-rendered: $(BUILD)/worlds-rendered ## Flights of 6 s through 200 of these worlds with rendered pictures of 376x240, likewise; writes tests/vio/worlds-rendered.txt, 20 minutes of a core; some by WORLDS="--runs 20" or WORLDS=--help, which write nothing
+	$(if $(WORLDS),,$(RECORD) tests/vio/worlds-rendered.txt 'Drawn worlds, rendered') $(PYTHON) tests/vio/worlds.py $< $(or $(WORLDS),--runs 200 --alone 20 --csv $(BUILD)/worlds-rendered.csv)
+
+worlds-long: $(BUILD)/worlds $(BUILD)/worlds-rendered ## Hovers of 10 minutes and flights of 30 through drawn worlds: drift and deviations by time; writes tests/vio/worlds-long.txt, 20 minutes of a core
+	$(RECORD) tests/vio/worlds-long.txt 'Drawn worlds, long flights' env PYTHON=$(PYTHON) tests/vio/worlds_long.sh $(BUILD)
+
+.PHONY: sensitivity
+sensitivity: ## Each chosen constant of the estimator times 0.67 and 1.5: what it moves in 60 drawn worlds; writes tests/house/sensitivity.txt, 3 hours of a core; some by SENSITIVITY="--only VIO_", which writes nothing
+	$(if $(SENSITIVITY),,$(RECORD) tests/house/sensitivity.txt 'Chosen constants of the estimator times 0.67 and 1.5') $(PYTHON) tests/house/sensitivity.py $(BUILD)/sensitivity $(or $(SENSITIVITY),--minutes 600)
 
 faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes
 	$(PYTHON) tests/examples/faults.py $< --write tests/faults.txt
@@ -393,7 +435,7 @@ flights: $(BUILD)/replay ## States on rendered flights along recorded trajectori
 	$(PYTHON) tests/examples/flights.py $< --write tests/flights.txt
 
 # Rows of their tables are processes of their own: MORE='--jobs 2 --rows "clean|flip both"', MORE='--only black'. Whole tables are kept in tests/.
-.PHONY: hil fly fly-long fly-real-time wild companion-speed
+.PHONY: hil fly fly-long fly-real-time fuzz-readers companion-speed
 KEEP = code=$$?; $(if $(MORE),,cp $(BUILD)/$@.txt tests/;) exit $$code
 FLY  = $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board
 hil: $(BUILD)/hil-bench $(BUILD)/hil-board ## Bench and board over loopback: the whole table of faults, each in lock step; wild bytes; writes tests/hil.txt, build/hil.xml; 15 minutes of a core
@@ -410,16 +452,16 @@ fly-real-time: $(FLY) ## Closed loop as time passes, without a fault and with th
 
 LIGHT = --set select_points=300 --set ego_hypotheses=64 --set ego_metric_hypotheses=64
 companion-speed: $(BUILD)/companion $(BUILD)/replay $(BUILD)/hil-bench $(BUILD)/hil-board ## Companion on a recording in real time: last byte of a frame to first byte of ODOMETRY beyond the step, its own share of a core, without a web page and with one that is looked at; the same over TCP by the bench; on a machine at rest, 4 minutes
-	$(BUILD)/replay --quiet --frames 600 --set window=1 --record $(BUILD)/companion-speed.vfr synthetic:320x208
+	$(BUILD)/replay --quiet --frames 600 --set vio=1 --record $(BUILD)/companion-speed.vfr synthetic:320x208
 	$(PYTHON) tests/companion/speed.py $(BUILD)/companion $(BUILD)/companion-speed.vfr 5 --realtime 50 $(LIGHT)
 	$(BUILD)/hil-board --once --listen 127.0.0.1:14611 & sleep 1; $(BUILD)/hil-bench --board 127.0.0.1:14611 --paced $(LIGHT) $(BUILD)/companion-speed.vfr; wait
 
 .PHONY: steady
-STEADY = --steps 1000000 --seconds 560 --set window=0
+STEADY = --steps 1000000 --seconds 560 --set vio=0
 steady: $(TEST)/steady ## A loop of 200 frames in memory to two vfront_t, 10^6 steps: equal digests, memory and time as they were; on a GPU 7 minutes without the state; STEADY="--steps N ..." for others
 	$< $(STEADY)
 
-wild: $(TEST)/wild ## Bytes from anywhere for every reader of a socket or a file in the companion, the bench, recordings and data sets: 10^9 in all; 5 minutes
+fuzz-readers: $(TEST)/fuzz_readers ## Bytes from anywhere for every reader of a socket or a file in the companion, the bench, recordings and data sets: 10^9 in all; 5 minutes
 	$< --bytes 77000000 --seed 100
 
 recording: $(TEST)/recording ## Recordings of 752x480 stereo at 30 Hz: 60 s to build/, what is lost, how fast the disk is; then 10^6 payloads from anywhere
@@ -438,15 +480,16 @@ host-counts: $(BUILD)/replay ## Instructions of each stage of the host port in a
 cross-counts: ## Instructions of each stage of the host port in a step, as built for aarch64 and for x86-64, counted under qemu; 3 minutes
 	$(PYTHON) tests/cross/counts.py $(BUILD)/counts
 
-size: $(BUILD)/size $(LIB) ## Bytes of host, pinned and device memory, by stage, and of code
+size: $(BUILD)/size $(LIB) ## Bytes of host, pinned and device memory, by stage, of code, and of what the smallest tracker links
 	@$(BUILD)/size
+	@echo; $(MONO)
 	@echo; $(SIZE) -t $(LIB) | tail -1
 
 mavlink: $(BUILD)/bridge_mavlink.so ## The companion's MAVLink codec beside pymavlink: 10^6 messages each way; 2 minutes
 	$(MAVLINK_PYTHON) tests/companion/mavlink.py $< --full
 
 stack: ## Deepest stack on the host
-	@tests/house/stack.sh $(CC) '$(ALL_CFLAGS)' 131072
+	@tests/house/stack.sh '$(CC)' '$(subst ','\'',$(ALL_CFLAGS))'
 
 symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
@@ -463,7 +506,7 @@ asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers,
 asan-long: ## Those that take minutes
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-long-run
 ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/report_loops $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
-ASAN_LONG := $(filter $(addprefix %/,clock detect imu invariance misread nav overlap rest scale start window),$(ASAN))
+ASAN_LONG := $(filter $(addprefix %/,clock detect imu invariance imu_fault nav relpose stationary scale start vio),$(ASAN))
 # Commands one after the other, up to one that fails; one that is skipped says so in cmocka's words, which run.sh counts.
 one_by_one = for t in $(1); do echo "== $$t"; $$t && continue; [ $$? = 77 ] || exit 1; echo "skipped: $$t"; echo "[  SKIPPED ] 1 test(s)"; done
 asan-long-run: $(ASAN_LONG)
@@ -476,7 +519,10 @@ clang: ## Everything built by clang, warnings as errors, and its digests; all st
 	+for c in small min; do $(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang/$$c CFG=tests/config/$$c.h WERROR=1 symbols || exit 1; done
 	$(BUILD)/clang/digest tests/golden.txt
 
-configs: ## The smallest and the largest config, and one without the host port, built and run
+configs: $(EMULATE)/translated ## Every value of the config at its ends, every pair of switches; the smallest and the largest config, one without the host port, the smallest tracker: built and run
+	+$(MAKE) -s CUDA=0 CFG=tests/config/mono.h BUILD=$(BUILD)/cfg-mono WERROR=1 $(BUILD)/cfg-mono/minimal
+	$(EXEC) $(BUILD)/cfg-mono/minimal
+	$(CONFIGS)
 	+for c in min max nohost; do $(MAKE) -s CUDA=0 CFG=tests/config/$$c.h BUILD=$(BUILD)/cfg-$$c WERROR=1 lib $(BUILD)/cfg-$$c/size || exit 1; $(BUILD)/cfg-$$c/size; done
 
 archs: ## Kernels of the standard config for every default architecture, of the one with all stages for the first and the last, within the limits of each
@@ -492,7 +538,7 @@ gpu-proof: ## Proves and times the kernels on this machine's GPU, writes tests/g
 # Tests in C with counters of branches in src/ and port/. Of the tests of ports those that add nothing beside the others are left out; hang and those of fail-over run alone,
 # and once more if they fail, since they measure times, which other work on the machine may spoil. Functions are counted before the compiler puts them into one another,
 # and this leads gcc 11 and 12 to an error of theirs (tests/house/rounding.py), which takes pairs of operations made into vectors.
-COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/nav $(TEST)/misread $(addprefix $(SMALL)/,init api info clock imu points partners ownership carry idle missing) \
+COVERED := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/nav $(TEST)/imu_fault $(addprefix $(SMALL)/,init api info clock imu points partners ownership carry idle missing gyro) \
     $(addprefix $(FAKE)/,init api info invariance prior fields maps alloc $(FAULTS) cublas)
 COVERAGE = +$(MAKE) -s CUDA=0 BUILD=$(BUILD)/coverage CFLAGS='-O2 -fno-tree-slp-vectorize' FAKE_O=-O2 SAN='--coverage -fno-early-inlining -g -DVF_NO_CLONES'
 coverage: ## Branches of src/ and port/ that the tests on the host take, by file, and why none takes the others; 13 minutes

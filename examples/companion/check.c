@@ -7,7 +7,7 @@
 
 #define PI 3.14159265358979323846
 #define DEGREE (PI / 180.0)
-#define REST_NS 3000000000u  /* time at rest */
+#define STILL_NS 3000000000u /* time at rest */
 #define STEP_NS 60000000000u /* longest time of a step */
 #define LIFT_M 0.3
 #define LEVEL_RAD (5.0 * DEGREE) /* largest difference of roll and pitch at rest */
@@ -36,7 +36,7 @@ static double change(const struct motion *m, const check_pose_t *from, const che
 }
 
 /** Begins the next step. */
-static void go_on(check_t *c, const check_pose_t *ours, const check_pose_t *theirs, uint64_t now_ns, char *text)
+static void next_step(check_t *c, const check_pose_t *ours, const check_pose_t *theirs, uint64_t now_ns, char *text)
 {
     c->step++;
     c->since_ns = now_ns;
@@ -58,19 +58,19 @@ static int is_known(const struct motion *m, const check_pose_t *p)
 static const char *instead(const struct motion *m, const check_t *c, const check_pose_t *ours)
 {
     static const char *const name[] = {"roll", "pitch", "yaw"};
-    int most = -1;
+    int max = -1;
     double size = m->enough / 2.0;
     for (int i = 0; i < 3; i++) {
         const double by = fabs(wrapped(ours->euler_rad[i] - c->ours.euler_rad[i]));
         if (i == m->index || by < size) continue;
-        most = i;
+        max = i;
         size = by;
     }
-    return m->index >= 0 && most >= 0 ? name[most] : NULL;
+    return m->index >= 0 && max >= 0 ? name[max] : NULL;
 }
 
 /** A motion is judged: sign and size of ours beside theirs, or where they have none beside what was asked for. */
-static void judge(check_t *c, const check_pose_t *ours, const check_pose_t *theirs, char *text)
+static void evaluate(check_t *c, const check_pose_t *ours, const check_pose_t *theirs, char *text)
 {
     const struct motion *m = &motions[c->step];
     const double unit = m->index < 0 ? 1.0 : DEGREE, ourchange = change(m, &c->ours, ours);
@@ -86,7 +86,7 @@ static void judge(check_t *c, const check_pose_t *ours, const check_pose_t *thei
         why = "; the sign is wrong: an axis of T_body_imu is turned around";
     else if (!good)
         why = "; the size is wrong";
-    char there[48] = "not told by the autopilot";
+    char there[48] = "not sent by the autopilot";
     if (has_theirs)
         snprintf(there, sizeof there, "%+.*f %s", m->index < 0 ? 2 : 0, want / unit, m->index < 0 ? "m" : "degrees");
     snprintf(text, CHECK_TEXT, "%s: %s %+.*f %s here, %s there: %s%s%s\n", m->name, m->axis, m->index < 0 ? 2 : 0,
@@ -102,7 +102,7 @@ static int rest(check_t *c, const check_pose_t *ours, const check_pose_t *theirs
         snprintf(text, CHECK_TEXT, "rest: put it down, level, nose away from you");
         return 1;
     }
-    if (now_ns - c->since_ns < REST_NS || !ours->has_attitude) return 0;
+    if (now_ns - c->since_ns < STILL_NS || !ours->has_attitude) return 0;
     if (theirs->has_attitude) {
         const double roll = wrapped(ours->euler_rad[0] - theirs->euler_rad[0]);
         const double pitch = wrapped(ours->euler_rad[1] - theirs->euler_rad[1]);
@@ -113,7 +113,7 @@ static int rest(check_t *c, const check_pose_t *ours, const check_pose_t *theirs
     } else {
         snprintf(text, CHECK_TEXT, "rest: the autopilot does not send ATTITUDE: signs are judged by what you do\n");
     }
-    go_on(c, ours, theirs, now_ns, text);
+    next_step(c, ours, theirs, now_ns, text);
     return 1;
 }
 
@@ -121,18 +121,18 @@ int check_add(check_t *c, const check_pose_t *ours, const check_pose_t *theirs, 
 {
     *text = 0;
     if (c->step == CHECK_DONE) return 0;
-    if (c->step == CHECK_REST) return rest(c, ours, theirs, now_ns, text);
+    if (c->step == CHECK_STILL) return rest(c, ours, theirs, now_ns, text);
     const struct motion *m = &motions[c->step];
     const int has_theirs = is_known(m, theirs) && is_known(m, &c->theirs);
     const double by = has_theirs && m->index >= 0 ? change(m, &c->theirs, theirs) : change(m, &c->ours, ours);
     if (ours->has_attitude && fabs(by) >= m->enough) {
-        judge(c, ours, theirs, text);
+        evaluate(c, ours, theirs, text);
     } else if (now_ns - c->since_ns > STEP_NS) {
         snprintf(text, CHECK_TEXT, "%s: no motion within a minute: WRONG\n", m->name);
         c->failures++;
     } else {
         return 0;
     }
-    go_on(c, ours, theirs, now_ns, text);
+    next_step(c, ours, theirs, now_ns, text);
     return 1;
 }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /** Steps, in their order. */
-typedef enum check_step { CHECK_REST = 0, CHECK_LIFT, CHECK_NOD, CHECK_LEAN, CHECK_TURN, CHECK_DONE } check_step_t;
+typedef enum check_step { CHECK_STILL = 0, CHECK_LIFT, CHECK_NOD, CHECK_LEAN, CHECK_TURN, CHECK_DONE } check_step_t;
 
 #define CHECK_TEXT 320
 
@@ -31,8 +31,8 @@ typedef struct check {
 
 /**
  * Takes both poses of a time.
- * @param[out] text  What to tell the person who holds the vehicle.
- * @return 1: text is new; 0: nothing to tell.
+ * @param[out] text  Line for the person who holds the vehicle.
+ * @return 1: text is new; 0: no new line.
  */
 int check_add(check_t *check, const check_pose_t *ours, const check_pose_t *theirs, uint64_t now_ns,
               char text[CHECK_TEXT]);

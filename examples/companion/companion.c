@@ -17,10 +17,10 @@
 #include <time.h>
 
 #include "clock.h"
-#include "examples/calibration.h"
+#include "examples/replay/calibration.h"
 #include "examples/recording/recorder.h"
-#include "examples/rectified.h"
-#include "examples/state.h"
+#include "examples/replay/rectified.h"
+#include "examples/replay/state.h"
 #include "health.h"
 #include "links.h"
 #include "meter.h"
@@ -30,13 +30,13 @@
 #include "trust.h"
 #include "watchdog.h"
 
-#define READINGS_WAIT_NS 20000000u /* longest wait of a frame for readings of its time */
-#define WAIT_NS 1000000u           /* between two looks for the first reading of an autopilot */
+#define SAMPLES_WAIT_NS 20000000u /* longest wait of a frame for samples of its time */
+#define WAIT_NS 1000000u          /* between two looks for the first sample of an autopilot */
 #define REPORT_NS 10000000000u
 #define SECOND_NS 1000000000u
 #define OBSTACLES_NS 66000000u /* least time between two messages of obstacles: 15 Hz */
-#define OBSTACLE_LEAST_M 0.3
-#define OBSTACLE_MOST_M 20.0
+#define OBSTACLE_MIN_M 0.3
+#define OBSTACLE_MAX_M 20.0
 
 static vfront_t vf;
 static links_t links;
@@ -52,16 +52,16 @@ struct companion {
     meter_t meter;
     trust_t trust;
     health_t health;
-    const char *distrust;                     /* why the state is not told; NULL: it is */
-    uint32_t nav_state, stereo, missing, imu; /* as last said */
-    int has_said;
-    vfront_status_t last; /* of the last step */
-    int is_after_reset;   /* 1: the library was reset behind it */
-    recorder_t *recorder; /* of --record, or NULL */
-    int recorder_failed;  /* 1: said */
+    const char *rejection;                    /* why the state is not sent; NULL: it is */
+    uint32_t nav_state, stereo, missing, imu; /* as last reported */
+    int has_reported;
+    vfront_status_t last;     /* of the last step */
+    int is_first_after_reset; /* 1: the library was reset behind it */
+    recorder_t *recorder;     /* of --record, or NULL */
+    int recorder_failed;      /* 1: reported */
     uint64_t report_ns, second_ns, obstacles_ns;
-    keep_t keep;
-    int has_keep_fault;
+    checkpoint_t checkpoint;
+    int has_checkpoint_fault;
     check_t check;
     vfront_camera_t seen; /* camera 0 of the results */
     pose_t T_body_cam;    /* its pose on the body */
@@ -86,7 +86,7 @@ static void catch_signals(void)
     sigaction(SIGPIPE, &action, NULL);
 }
 
-/** Priority and memory that stays, where the system lets us; what it does not is said, and no more. */
+/** Priority and memory that stays, where the system permits; what it refuses is reported. */
 static void be_realtime(int priority)
 {
     const struct sched_param param = {.sched_priority = priority};
@@ -100,12 +100,12 @@ static void be_realtime(int priority)
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
-/** A reading of the source, at its time: with --fast that is when the links turn, too. */
-static void take_reading(void *context, const vfront_imu_t *reading)
+/** A sample of the source, at its time: with --fast that is when the links turn, too. */
+static void take_sample(void *context, const vfront_imu_t *sample)
 {
     const struct companion *c = context;
-    links_reading(&links, reading);
-    if (c->settings.is_fast) links_turn(&links);
+    links_add_sample(&links, sample);
+    if (c->settings.is_fast) links_service(&links);
 }
 
 static int open_source(struct companion *c)
@@ -114,12 +114,12 @@ static int open_source(struct companion *c)
     const source_settings_t settings = {.where = s->source,
                                         .calibration = s->rig ? s->rig : s->calibration,
                                         .is_fast = s->is_fast,
-                                        .has_readings = !s->imu_is_autopilots && !s->iio,
+                                        .has_samples = !s->imu_is_autopilots && !s->iio,
                                         .frames = s->frames,
                                         .rate_hz = s->camera_hz,
                                         .exposure_us = s->exposure_us,
                                         .readout_us = s->readout_us,
-                                        .take = take_reading,
+                                        .take = take_sample,
                                         .context = c};
     const char *error = source_open(&c->source, &settings);
     if (error) return message(EXIT_SOURCE, "%s", error);
@@ -143,9 +143,9 @@ static int open_rig(struct companion *c)
         message(CONTINUE, "no --rig: body axes are taken to be the IMU's, x forward, y left, z up");
     }
     if (error) return message(EXIT_RIG, "%s", error);
-    if (!s->imu_is_autopilots && !s->iio && !source_has_readings(c->source))
+    if (!s->imu_is_autopilots && !s->iio && !source_has_samples(c->source))
         return message(EXIT_RIG,
-                       "%s: no readings of an IMU, without which there is no state; --imu autopilot or iio:DEVICE",
+                       "%s: no samples of an IMU, without which there is no state; --imu autopilot or iio:DEVICE",
                        s->source);
     if (!(c->rig.imu.rate_hz > 0.0))
         return message(EXIT_RIG, "%s: the noise of the IMU is not known: give it in section imu0 of --rig", s->source);
@@ -173,28 +173,28 @@ static int open_links(struct companion *c)
     links.origin = s->origin;
     const char *error = s->iio ? links_open_iio(&links, s->iio, s->imu_hz) : NULL;
     if (error) return message(EXIT_SOURCE, "--imu %s", error);
-    if (s->iio && links.iio.hz > 0.0) message(CONTINUE, "iio:%s: %.4g readings a second", s->iio, links.iio.hz);
+    if (s->iio && links.iio.hz > 0.0) message(CONTINUE, "iio:%s: %.4g samples a second", s->iio, links.iio.hz);
     return CONTINUE;
 }
 
-/** Waits for the first reading of the autopilot, which tells how fine and how late they are. 0: a signal came. */
+/** Waits for the first sample of the autopilot, which decides resolution and delay. 0: a signal came. */
 static int await_imu(struct companion *c)
 {
     const uint64_t begin_ns = clock_ns();
     const peer_t *p = &links.peer[0];
     double sigma_s;
-    int is_said = 0;
+    int is_reported = 0;
     uint64_t alive_ns = 0;
     if (!c->settings.imu_is_autopilots) return 1;
     while (!stopped && !peer_knows_imu(p)) {
         const uint64_t now_ns = clock_ns();
-        links_turn(&links);
-        if (!is_said && now_ns > begin_ns + 2 * (uint64_t)SECOND_NS) {
-            message(CONTINUE, "%s: no readings of the autopilot's IMU yet; they are waited for", p->link.name);
+        links_service(&links);
+        if (!is_reported && now_ns > begin_ns + 2 * (uint64_t)SECOND_NS) {
+            message(CONTINUE, "%s: no samples of the autopilot's IMU yet; they are waited for", p->link.name);
             watchdog_ready();
-            is_said = 1;
+            is_reported = 1;
         }
-        if (is_said && now_ns > alive_ns + SECOND_NS) watchdog_alive(), alive_ns = now_ns;
+        if (is_reported && now_ns > alive_ns + SECOND_NS) watchdog_alive(), alive_ns = now_ns;
         clock_sleep_until_ns(now_ns + WAIT_NS);
     }
     if (stopped) return 0;
@@ -211,34 +211,34 @@ static int await_imu(struct companion *c)
 static vfront_imu_noise_t noise_in_flight(const struct companion *c)
 {
     vfront_imu_noise_t noise = c->rig.imu;
-    const double times = c->settings.tuning.window_imu_percent / 100.0;
+    const double times = c->settings.tuning.vio_imu_percent / 100.0;
     noise.gyro_density = fmin(1.0, noise.gyro_density * times);
     noise.accel_density = fmin(10.0, noise.accel_density * times);
     return noise;
 }
 
 /** Goes on from the pose of a run before. */
-static void take_up(struct companion *c)
+static void resume_pose(struct companion *c)
 {
     const char *reason = NULL;
-    keep_t *k = &c->keep;
-    if (!c->settings.keep) return;
-    if (keep_read(c->settings.keep, clock_ns(), k, &reason)) {
+    checkpoint_t *k = &c->checkpoint;
+    if (!c->settings.checkpoint) return;
+    if (checkpoint_read(c->settings.checkpoint, clock_ns(), k, &reason)) {
         k->restarts++;
         sender_resume(&links.sender, k->position_m, k->yaw_rad, k->sigma_m, k->sigma_yaw_rad,
                       (uint8_t)k->reset_counter);
-        links_say(&links, SEVERITY_WARNING, "vision: restart %" PRIu32 ", the pose goes on", k->restarts);
+        links_report(&links, SEVERITY_WARNING, "vision: restart %" PRIu32 ", the pose goes on", k->restarts);
     } else if (reason) {
-        message(CONTINUE, "--keep %s: not taken: %s", c->settings.keep, reason);
+        message(CONTINUE, "--keep %s: not taken: %s", c->settings.checkpoint, reason);
     }
 }
 
 /** Camera 0 of the results on the body. A rectified camera is turned against that of the rig: by its own extrinsics. */
-static void place_camera(struct companion *c)
+static void set_camera_pose(struct companion *c)
 {
     vfront_info_t info;
     vfront_info(&vf, &info);
-    c->seen = info.seen[0];
+    c->seen = info.camera[0];
     c->baseline_m = calibration_baseline_m(&c->rig);
     const pose_t T_cam_imu = calibration_extrinsics(&c->seen), T_imu_cam = pose_inverse(&T_cam_imu);
     c->T_body_cam = pose_compose(&c->T_body_imu, &T_imu_cam);
@@ -257,8 +257,8 @@ static int open_library(struct companion *c)
                                                 .T_body_imu = c->T_body_imu,
                                                 .noise = noise_in_flight(c),
                                                 .stamp_sigma_s = s->delay_sigma_s};
-    place_camera(c);
-    take_up(c);
+    set_camera_pose(c);
+    resume_pose(c);
     return CONTINUE;
 }
 
@@ -279,7 +279,7 @@ static int open_view(struct companion *c)
     const char *error = view_open(&view, c->settings.view);
     if (error) return message(EXIT_LINK, "%s", error);
     vfront_info(&vf, &info);
-    if (info.rectified && !(c->rectified = rectified_open(&c->rig, info.seen)))
+    if (info.rectified && !(c->rectified = rectified_open(&c->rig, info.camera)))
         return message(EXIT_FAILED, "--view: no memory for rectified pictures");
     links.view = &view;
     message(CONTINUE, "--view: port %d", view.port);
@@ -299,7 +299,7 @@ static int open_recorder(struct companion *c)
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
 }
 
-/** End it. What the disk was too slow for is said; none of it was waited for. */
+/** End it. Reports what the disk was too slow for. */
 static int close_recorder(struct companion *c)
 {
     recorder_counts_t n;
@@ -314,8 +314,8 @@ static int close_recorder(struct companion *c)
 /** A step, as it is recorded. */
 static vfront_status_t step_library(struct companion *c, const vfront_frame_t *frame, const vfront_result_t **result)
 {
-    recorder_frame(c->recorder, frame, c->is_after_reset);
-    c->is_after_reset = 0;
+    recorder_frame(c->recorder, frame, c->is_first_after_reset);
+    c->is_first_after_reset = 0;
     const vfront_status_t status = vfront_step(&vf, frame, result);
     recorder_result(c->recorder, frame->t_ns, status, status ? NULL : *result);
     const char *trouble = c->recorder_failed ? NULL : recorder_trouble(c->recorder);
@@ -327,48 +327,48 @@ static vfront_status_t step_library(struct companion *c, const vfront_frame_t *f
 /* ---- a frame ----------------------------------------------------------------------------------------------------- */
 
 /** STATUSTEXT on every change of health. */
-static void say_health(struct companion *c, const vfront_result_t *r)
+static void report_health(struct companion *c, const vfront_result_t *r)
 {
-    const int first = !c->has_said;
+    const int first = !c->has_reported;
     if (first || r->nav.state != c->nav_state) {
         const int bad = r->nav.state == VFRONT_NAV_LOST, good = r->nav.state == VFRONT_NAV_GOOD;
-        links_say(&links,
-                  bad    ? SEVERITY_CRITICAL
-                  : good ? SEVERITY_INFO
-                         : SEVERITY_WARNING,
-                  "vision: %s", state_name(r->nav.state));
-        links_set_state(&links, bad                          ? HEARTBEAT_CRITICAL
-                                : state_is_one(r->nav.state) ? HEARTBEAT_ACTIVE
-                                                             : HEARTBEAT_CALIBRATING);
+        links_report(&links,
+                     bad    ? SEVERITY_CRITICAL
+                     : good ? SEVERITY_INFO
+                            : SEVERITY_WARNING,
+                     "vision: %s", state_name(r->nav.state));
+        links_set_state(&links, bad                            ? HEARTBEAT_CRITICAL
+                                : state_is_valid(r->nav.state) ? HEARTBEAT_ACTIVE
+                                                               : HEARTBEAT_CALIBRATING);
     }
     if (r->health.missing != c->missing)
-        links_say(&links, SEVERITY_WARNING, "vision: %s%s%s",
-                  r->health.missing ? "no picture of camera" : "all pictures", r->health.missing & 1u ? " 0" : "",
-                  r->health.missing & 2u ? " 1" : "");
+        links_report(&links, SEVERITY_WARNING, "vision: %s%s%s",
+                     r->health.missing ? "no picture of camera" : "all pictures", r->health.missing & 1u ? " 0" : "",
+                     r->health.missing & 2u ? " 1" : "");
     if (!first && r->health.stereo != c->stereo && r->health.stereo != VFRONT_STEREO_NONE) {
         static const char *const name[] = {"none", "good", "suspect", "blind"};
-        links_say(&links, r->health.stereo == VFRONT_STEREO_GOOD ? SEVERITY_INFO : SEVERITY_WARNING,
-                  "vision: stereo %s", name[r->health.stereo & 3u]);
+        links_report(&links, r->health.stereo == VFRONT_STEREO_GOOD ? SEVERITY_INFO : SEVERITY_WARNING,
+                     "vision: stereo %s", name[r->health.stereo & 3u]);
     }
     const uint32_t grave = r->health.imu & ~(uint32_t)VFRONT_IMU_GAP;
     if (grave != c->imu)
-        links_say(&links, grave ? SEVERITY_WARNING : SEVERITY_INFO, "vision: IMU %s (0x%02" PRIx32 ")",
-                  grave ? "faulty" : "good", grave);
+        links_report(&links, grave ? SEVERITY_WARNING : SEVERITY_INFO, "vision: IMU %s (0x%02" PRIx32 ")",
+                     grave ? "faulty" : "good", grave);
     char text[HEALTH_TEXT];
     for (int is_bad; health_next(&c->health, r, text, &is_bad);)
-        links_say(&links, is_bad ? SEVERITY_WARNING : SEVERITY_INFO, "%s", text);
+        links_report(&links, is_bad ? SEVERITY_WARNING : SEVERITY_INFO, "%s", text);
     c->nav_state = r->nav.state;
     c->missing = r->health.missing;
     c->stereo = r->health.stereo;
     c->imu = grave;
-    c->has_said = 1;
+    c->has_reported = 1;
 }
 
 #if VFRONT_DENSE
 static void send_obstacles(struct companion *c, const vfront_result_t *r)
 {
     const obstacles_settings_t settings = {
-        .height_m = c->settings.obstacle_height_m, .least_m = OBSTACLE_LEAST_M, .most_m = OBSTACLE_MOST_M};
+        .height_m = c->settings.obstacle_height_m, .min_m = OBSTACLE_MIN_M, .max_m = OBSTACLE_MAX_M};
     uint16_t cm[VFRONT_OBSTACLE_BINS];
     mavlink_message_t m;
     double up[3];
@@ -393,32 +393,32 @@ static void show(struct companion *c, const vfront_frame_t *frame, const vfront_
 {
     const uint64_t now_ns = clock_ns();
     odometry_t body;
-    if (!view_wants(&view, r, now_ns)) return;
+    if (!view_is_due(&view, r, now_ns)) return;
     const int has_body = odometry_has_up(&r->nav);
     if (has_body) odometry_of(&body, &c->shown, &r->nav, &(odometry_inputs_t){.T_body_imu = c->T_body_imu});
     const vfront_picture_t none = {.format = VFRONT_NO_PICTURE};
     const int is_made = c->rectified && !r->health.missing;
     if (is_made) frame = rectified_frame(c->rectified, frame);
     const view_frame_t shown = {.picture = c->rectified && !is_made ? &none : &frame->picture[0],
-                                .distrust = c->distrust,
+                                .rejection = c->rejection,
                                 .euler_rad = has_body ? body.euler_rad : NULL};
-    view_take(&view, r, &shown, now_ns);
+    view_update(&view, r, &shown, now_ns);
 }
 
 static void take_result(struct companion *c, const vfront_result_t *r, uint64_t arrived_ns)
 {
     vfront_nav_t nav;
-    const char *why = trust_judge(&c->trust, r, &nav);
-    if (why != c->distrust)
-        links_say(&links, why ? SEVERITY_CRITICAL : SEVERITY_INFO, "vision: %s", why ? why : "trusted again");
-    c->distrust = why;
+    const char *why = trust_check(&c->trust, r, &nav);
+    if (why != c->rejection)
+        links_report(&links, why ? SEVERITY_CRITICAL : SEVERITY_INFO, "vision: %s", why ? why : "trusted again");
+    c->rejection = why;
     if (links_state(&links, &nav) && !c->settings.is_fast)
         meter_latency(&c->meter, arrived_ns, links.first_byte_ns, (uint64_t)((double)r->timing.step_us * 1e3));
     meter_frame(&c->meter, r);
     send_obstacles(c, r);
-    say_health(c, r);
-    c->is_after_reset = trust_begin_anew(&c->trust, &vf);
-    if (c->is_after_reset) links_say(&links, SEVERITY_WARNING, "vision: begins anew");
+    report_health(c, r);
+    c->is_first_after_reset = trust_reset(&c->trust, &vf);
+    if (c->is_first_after_reset) links_report(&links, SEVERITY_WARNING, "vision: begins anew");
     c->last = VFRONT_OK;
 }
 
@@ -432,13 +432,13 @@ static int is_refusal(vfront_status_t status)
 
 static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
 {
-    static vfront_imu_t reading[VFRONT_IMU_SAMPLES];
+    static vfront_imu_t sample[VFRONT_IMU_SAMPLES];
     const vfront_result_t *result;
     const uint64_t wanted_ns = frame->t_ns + frame->exposure_ns / 2 + (uint64_t)c->rig.imu_offset_ns;
-    const uint32_t n = links_readings(
-        &links, wanted_ns, c->settings.imu_is_autopilots || c->settings.iio ? arrived_ns + READINGS_WAIT_NS : 0,
-        reading, VFRONT_IMU_SAMPLES - 2);
-    frame->imu = reading;
+    const uint32_t n = links_take_samples(
+        &links, wanted_ns, c->settings.imu_is_autopilots || c->settings.iio ? arrived_ns + SAMPLES_WAIT_NS : 0, sample,
+        VFRONT_IMU_SAMPLES - 2);
+    frame->imu = sample;
     frame->imu_count = n;
     meter_begin(&c->meter);
     vfront_status_t status = step_library(c, frame, &result);
@@ -446,7 +446,7 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
         frame->imu_count = 0;
         status = step_library(c, frame, &result);
     } else if (status) {
-        links_give_back(&links, n);
+        links_return_samples(&links, n);
     }
     meter_end(&c->meter);
     if (!status) {
@@ -455,7 +455,7 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
         return CONTINUE;
     }
     meter_refused(&c->meter);
-    if (status != c->last) links_say(&links, SEVERITY_ERROR, "vision: %s", vfront_status_name(status));
+    if (status != c->last) links_report(&links, SEVERITY_ERROR, "vision: %s", vfront_status_name(status));
     if (status != c->last) message(CONTINUE, "%s: %s", vfront_status_name(status), vfront_detail(&vf));
     c->last = status;
     return is_refusal(status) ? CONTINUE : EXIT_LIBRARY;
@@ -468,13 +468,13 @@ static void each_second(struct companion *c)
     if (now_ns < c->second_ns) return;
     c->second_ns = now_ns + SECOND_NS;
     watchdog_alive();
-    if (!c->settings.keep || !links_keep(&links, &c->keep)) return;
-    const char *fault = keep_write(c->settings.keep, &c->keep);
-    if (fault && !c->has_keep_fault) message(CONTINUE, "%s; goes on without", fault);
-    c->has_keep_fault = fault != NULL;
+    if (!c->settings.checkpoint || !links_checkpoint(&links, &c->checkpoint)) return;
+    const char *fault = checkpoint_write(c->settings.checkpoint, &c->checkpoint);
+    if (fault && !c->has_checkpoint_fault) message(CONTINUE, "%s; goes on without", fault);
+    c->has_checkpoint_fault = fault != NULL;
 }
 
-/** --check: what the person is told. 1: it is over. */
+/** --check: what the person is asked for. 1: it is over. */
 static int check(struct companion *c)
 {
     check_pose_t ours, theirs;
@@ -502,7 +502,7 @@ static int fly(struct companion *c)
     while (!stopped && code == CONTINUE) {
         vfront_frame_t frame;
         uint64_t arrived_ns = 0;
-        const source_found_t found = source_next(c->source, &frame, &arrived_ns);
+        const source_status_t found = source_next(c->source, &frame, &arrived_ns);
         const char *fault = source_fault(c->source);
         if (fault) message(CONTINUE, "%s", fault);
         if (found == SOURCE_END) break;
@@ -512,7 +512,7 @@ static int fly(struct companion *c)
             code = step(c, &frame, arrived_ns);
             source_done(c->source);
         }
-        if (c->settings.is_fast) links_turn(&links);
+        if (c->settings.is_fast) links_service(&links);
         if (c->settings.is_check && check(c)) return c->check.failures ? EXIT_CHECK : EXIT_DONE;
         each_second(c);
         report(c, 0);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #define OVER_NS 1000000000u
-#define MOST_PERMILLE 900 /* of the pixels, that make a picture dark or bright */
+#define EXTREME_PERMILLE 900 /* of the pixels, that make a picture dark or bright */
 
 static const char *const word[HEALTH_WORDS] = {
     "camera 0 frozen", "camera 1 frozen",  "camera 0 dark",   "camera 1 dark", "camera 0 bright", "camera 1 bright",
@@ -17,8 +17,8 @@ static uint32_t words_of(const vfront_result_t *r)
     uint32_t bits = 0;
     for (uint32_t c = 0; c < VFRONT_CAMERAS && c < 2; c++) {
         bits |= (h->frozen[c] != 0) * 1u << c;
-        bits |= (h->dark_permille[c] >= MOST_PERMILLE) * 4u << c;
-        bits |= (h->bright_permille[c] >= MOST_PERMILLE) * 16u << c;
+        bits |= (h->dark_permille[c] >= EXTREME_PERMILLE) * 4u << c;
+        bits |= (h->bright_permille[c] >= EXTREME_PERMILLE) * 16u << c;
     }
     bits |= (h->late != 0) * 64u | (h->irregular != 0) * 128u;
     bits |= (h->state == VFRONT_LOST) * 256u | (h->state == VFRONT_DEGRADED) * 512u;
@@ -33,8 +33,8 @@ int health_next(health_t *h, const vfront_result_t *r, char text[HEALTH_TEXT], i
         if (now & bit) h->seen[i] = r->t_ns;
         const int is_over = !(now & bit) && (r->t_ns < h->seen[i] || r->t_ns - h->seen[i] >= OVER_NS);
         *is_bad = (now & bit) != 0;
-        if (*is_bad == ((h->said & bit) != 0) || !(*is_bad || is_over)) continue;
-        h->said ^= bit;
+        if (*is_bad == ((h->reported & bit) != 0) || !(*is_bad || is_over)) continue;
+        h->reported ^= bit;
         snprintf(text, HEALTH_TEXT, "vision: %s%s", word[i], *is_bad ? "" : ": over");
         return 1;
     }

@@ -10,14 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "examples/message.h"
+#include "examples/common/message.h"
 
-#define DEVICES_MOST 64
+#define DEVICES_MAX 64
 #define BUFFER_SCANS 256
 #define RETRY_NS 1000000000u
-#define STRANGE_NS 1000000000u /* older than that no reading can be */
-#define AHEAD_NS 10000000u     /* nor later than now by more, which was a little before */
-#define TEXT 96                /* of a file */
+#define BAD_STAMP_NS 1000000000u /* older than that no sample can be */
+#define AHEAD_NS 10000000u       /* nor later than now by more, which was a little before */
+#define TEXT 96                  /* of a file */
 
 enum { TIME = 6 };
 
@@ -64,7 +64,7 @@ static const char *find(iio_t *iio, int *number)
     char text[TEXT], *end;
     const long asked = strtol(iio->device, &end, 10);
     const int by_number = end != iio->device && !*end;
-    for (int i = 0; i < DEVICES_MOST; i++) {
+    for (int i = 0; i < DEVICES_MAX; i++) {
         snprintf(iio->folder, sizeof iio->folder, "%s/sys/bus/iio/devices/iio:device%d", iio->root, i);
         if (by_number && i != asked) continue;
         if (!get(iio, "name", text) || (!by_number && strcmp(text, iio->device) != 0)) continue;
@@ -233,14 +233,14 @@ void iio_close(iio_t *iio)
     (void)put(iio, "buffer/enable", "0");
 }
 
-const char *iio_tend(iio_t *iio, uint64_t now_ns)
+const char *iio_maintain(iio_t *iio, uint64_t now_ns)
 {
     if (!*iio->device || iio->fd >= 0 || now_ns < iio->retry_ns) return NULL;
     iio->retry_ns = now_ns + RETRY_NS;
     return open_device(iio) ? NULL : "vision: the IMU is back";
 }
 
-/* ---- readings ---------------------------------------------------------------------------------------------------- */
+/* ---- samples ---------------------------------------------------------------------------------------------------- */
 
 static int64_t raw_of(const iio_channel_t *c, const uint8_t *scan)
 {
@@ -259,7 +259,7 @@ static double value_of(const iio_channel_t *c, const uint8_t *scan)
     return ((double)raw_of(c, scan) + c->offset) * c->scale;
 }
 
-uint32_t iio_read(iio_t *iio, uint64_t now_ns, vfront_imu_t *out, uint32_t most)
+uint32_t iio_read(iio_t *iio, uint64_t now_ns, vfront_imu_t *out, uint32_t max)
 {
     uint32_t count = 0, at = 0;
     if (!*iio->device || iio->fd < 0) return 0;
@@ -270,12 +270,12 @@ uint32_t iio_read(iio_t *iio, uint64_t now_ns, vfront_imu_t *out, uint32_t most)
         iio->retry_ns = now_ns + RETRY_NS;
     }
     if (came > 0) iio->in_count += (uint32_t)came;
-    for (; count < most && iio->in_count - at >= iio->scan_bytes; at += iio->scan_bytes) {
+    for (; count < max && iio->in_count - at >= iio->scan_bytes; at += iio->scan_bytes) {
         const uint8_t *scan = iio->in + at;
         const int64_t t_ns = raw_of(&iio->channel[TIME], scan);
         iio->scans++;
-        if (t_ns <= 0 || (uint64_t)t_ns > now_ns + AHEAD_NS || (uint64_t)t_ns + STRANGE_NS < now_ns) {
-            iio->strange++;
+        if (t_ns <= 0 || (uint64_t)t_ns > now_ns + AHEAD_NS || (uint64_t)t_ns + BAD_STAMP_NS < now_ns) {
+            iio->bad_stamps++;
             continue;
         }
         vfront_imu_t *r = &out[count++];

@@ -3,7 +3,7 @@
  * IMU of the machine itself, by Linux's industrial I/O: one device that has rates, forces and a time in its buffer, as
  * adis16448, mpu6050, bmi160 and others do. Its scan elements are enabled, all others of it disabled, its clock is set
  * to CLOCK_MONOTONIC, the companion's; values are (raw + offset) * scale. Axes are those of the device: in_mount_matrix
- * is not applied, the rig's T_body_imu says how it sits. No call waits.
+ * is not applied, the rig's T_body_imu has its pose. No call waits.
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */
@@ -12,10 +12,10 @@
 
 #include "vfront.h"
 
-#define IIO_CHANNELS 7   /* rates x y z, forces x y z, time */
-#define IIO_SCAN_MOST 64 /* bytes of a scan: seven values of 8 bytes */
+#define IIO_CHANNELS 7  /* rates x y z, forces x y z, time */
+#define IIO_SCAN_MAX 64 /* bytes of a scan: seven values of 8 bytes */
 #define IIO_IN_BYTES 4096
-#define IIO_READINGS 64 /* that one may ask for at once, say */
+#define IIO_SAMPLES 64 /* asked for at once, at most */
 
 /** Value in a scan. */
 typedef struct iio_channel {
@@ -28,16 +28,16 @@ typedef struct iio_channel {
 /** A device. Zero it before iio_open(). */
 typedef struct iio {
     int fd;          /**< To poll for readable; -1: it went away. */
-    char root[128];  /**< "", or the folder that stands for / in a test. */
+    char root[128];  /**< "", or the folder in place of / in a test. */
     char device[64]; /**< As it was asked for. */
     char folder[320];
-    double asked_hz, hz; /**< Rate asked for; that it says; 0: it does not. */
+    double asked_hz, hz; /**< Rate asked for; rate that it reports; 0: none. */
     iio_channel_t channel[IIO_CHANNELS];
     uint32_t scan_bytes;
     uint8_t in[IIO_IN_BYTES];
     uint32_t in_count;
-    uint64_t retry_ns;       /**< When it is tried again. */
-    uint64_t scans, strange; /**< Scans read; those of a time that cannot be. */
+    uint64_t retry_ns;          /**< When it is tried again. */
+    uint64_t scans, bad_stamps; /**< Scans read; those of a time that cannot be. */
 } iio_t;
 
 /**
@@ -48,12 +48,12 @@ typedef struct iio {
  */
 const char *iio_open(iio_t *iio, const char *root, const char *device, double hz);
 
-/** Readings that have come, by rising time, on the companion's clock. Returns their number. */
-uint32_t iio_read(iio_t *iio, uint64_t now_ns, vfront_imu_t *out, uint32_t most);
+/** Samples that have come, by rising time, on the companion's clock. Returns their number. */
+uint32_t iio_read(iio_t *iio, uint64_t now_ns, vfront_imu_t *out, uint32_t max);
 
-/** Opens a device again that went away; to be called now and then. Returns NULL, or a message that is to be said once:
+/** Opens a device again that went away; to be called now and then. Returns NULL, or a message to be printed once:
  *  that it is back. */
-const char *iio_tend(iio_t *iio, uint64_t now_ns);
+const char *iio_maintain(iio_t *iio, uint64_t now_ns);
 void iio_close(iio_t *iio);
 
 #endif

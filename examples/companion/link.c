@@ -14,17 +14,17 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "examples/message.h"
+#include "examples/common/message.h"
 
 #define RETRY_NS 1000000000u /* between two tries to open a device that is gone */
 
 /** Decimal number least..most at the start of a text that ends there. */
-static int read_number(const char *text, long least, long most, long *number)
+static int read_number(const char *text, long min, long max, long *number)
 {
     char *end;
     errno = 0;
     *number = strtol(text, &end, 10);
-    return end != text && !*end && !errno && *number >= least && *number <= most;
+    return end != text && !*end && !errno && *number >= min && *number <= max;
 }
 
 /* ---- datagrams --------------------------------------------------------------------------------------------------- */
@@ -208,7 +208,7 @@ static int read_more(link_t *l)
     return 1;
 }
 
-/** Counts what the sequence says is missing. */
+/** Counts missing messages by the sequence. */
 static void count_lost(link_t *l, const mavlink_message_t *m)
 {
     const int sender = m->system << 8 | m->component;
@@ -228,7 +228,7 @@ int link_receive(link_t *l, mavlink_message_t *message)
     return 0;
 }
 
-/** 1: a failed write is worth another try at once. A port that nobody listens to is told by the write after the one
+/** 1: a failed write is worth another try at once. A port without a listener fails the write after the one
  *  that found it so, which did not go out. */
 static int is_worth_a_try(link_t *l, int tries)
 {
@@ -257,7 +257,7 @@ static void flush(link_t *l)
 
 int link_send(link_t *l, mavlink_message_t *message)
 {
-    uint8_t frame[MAVLINK_FRAME_MOST];
+    uint8_t frame[MAVLINK_FRAME_MAX];
     message->sequence = l->sequence;
     const size_t bytes = mavlink_encode(frame, message);
     if (!bytes || l->fd < 0 || bytes > sizeof l->out - l->out_count) {
@@ -274,7 +274,7 @@ int link_send(link_t *l, mavlink_message_t *message)
     return 1;
 }
 
-const char *link_tend(link_t *l)
+const char *link_maintain(link_t *l)
 {
     if (l->kind == LINK_SERIAL && l->fd < 0 && clock_ns() >= l->retry_ns) {
         l->retry_ns = clock_ns() + RETRY_NS;
@@ -284,13 +284,13 @@ const char *link_tend(link_t *l)
         }
     }
     flush(l);
-    if (l->kind == LINK_SERIAL && l->said == (l->fd < 0)) return NULL;
+    if (l->kind == LINK_SERIAL && l->reported == (l->fd < 0)) return NULL;
     if (l->kind == LINK_SERIAL) {
-        l->said = l->fd < 0;
-        return message_text("%s %s", l->name, l->said ? "is gone; it is tried again every second" : "is back");
+        l->reported = l->fd < 0;
+        return message_text("%s %s", l->name, l->reported ? "is gone; it is tried again every second" : "is back");
     }
-    if (!l->said && l->errors) {
-        l->said = 1;
+    if (!l->reported && l->errors) {
+        l->reported = 1;
         return message_text("%s: bytes could not be %s", l->name,
                             l->kind == LINK_FILE ? "written: is the disk full?" : "sent: does the peer listen?");
     }

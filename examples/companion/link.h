@@ -41,10 +41,10 @@ typedef struct link {
     uint64_t sent_bytes;
     uint64_t dropped;     /**< Messages for which there was no room, or no device. */
     uint64_t errors;      /**< Failed reads and writes. */
-    uint64_t lost;        /**< Messages of the last sender that its sequence says are missing. */
+    uint64_t lost;        /**< Messages of the last sender that are missing by its sequence. */
     int last_sequence;    /**< Of `last_sender`; -1: none. */
     int last_sender;      /**< System and component. */
-    int said;             /**< 1: an error that goes on was reported. */
+    int reported;         /**< 1: an error that goes on was reported. */
     recorder_t *recorder; /**< Takes all bytes as they come and go; NULL: none does. Set by the caller, once open. */
     int number;           /**< Of the link, for the recorder. */
 } link_t;
@@ -60,7 +60,7 @@ int link_receive(link_t *link, mavlink_message_t *message);
 int link_send(link_t *link, mavlink_message_t *message);
 
 /** Sends what waits, and opens a device again that went away. To be called now and then, at least every 100 ms.
- *  Returns NULL, or a message that is to be said once: an error that begins, or its end. */
-const char *link_tend(link_t *link);
+ *  Returns NULL, or a message to be printed once: an error that begins, or its end. */
+const char *link_maintain(link_t *link);
 
 #endif

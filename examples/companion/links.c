@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "examples/message.h"
+#include "examples/common/message.h"
 
 /* Values of MAVLink's enumerations. */
 enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 };
@@ -19,7 +19,7 @@ enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 
 #define SECOND_NS 1000000000u
 #define ORIGINS 3        /* times that the origin is sent to an autopilot */
 #define NAP_NS 20000000u /* longest sleep of the thread */
-#define LOOK_NS 500000u  /* between two looks for a reading that is waited for */
+#define LOOK_NS 500000u  /* between two looks for a sample that is waited for */
 
 int links_init(links_t *l)
 {
@@ -35,7 +35,7 @@ int links_init(links_t *l)
 
 const char *links_open(links_t *l, const char *specification, const peer_settings_t *settings)
 {
-    if (l->count == LINKS_MOST) return "--link: at most 4 links";
+    if (l->count == LINKS_MAX) return "--link: at most 4 links";
     peer_t *p = &l->peer[l->count];
     memset(p, 0, sizeof *p);
     p->settings = *settings;
@@ -59,7 +59,7 @@ static int send_stamped(links_t *l, const mavlink_message_t *messages, int count
     int reached = 0;
     const uint64_t now_ns = clock_ns();
     for (int i = 0; i < l->count; i++) {
-        if (!peer_can_relate(&l->peer[i], now_ns)) continue;
+        if (!peer_takes_stamps(&l->peer[i], now_ns)) continue;
         for (int k = 0; k < count; k++) send_to(&l->peer[i], &messages[k]);
         reached = 1;
     }
@@ -90,7 +90,7 @@ static void send_origin(links_t *l, int i)
     l->origins[i]++;
 }
 
-static void say(links_t *l, int severity, const char *text)
+static void report(links_t *l, int severity, const char *text)
 {
     mavlink_message_t m = {.id = MAVLINK_STATUSTEXT};
     m.as.text.severity[0] = (uint8_t)severity;
@@ -100,27 +100,27 @@ static void say(links_t *l, int severity, const char *text)
     message(CONTINUE, "%s", text);
 }
 
-/* ---- what is said of links --------------------------------------------------------------------------------------- */
+/* ---- reports on links -------------------------------------------------------------------------------------------- */
 
 /** What an operator has to know of a link, once each time that it changes. */
-static void say_changes(links_t *l, int i, uint64_t now_ns)
+static void report_changes(links_t *l, int i, uint64_t now_ns)
 {
     peer_t *p = &l->peer[i];
     const uint8_t link = (uint8_t)(i + 1), system = (uint8_t)p->settings.system; /* of three digits at most */
     char text[LINKS_TEXT];
-    if (p->has_rival && !l->said_rival[i]) {
-        l->said_rival[i] = 1;
+    if (p->has_duplicate && !l->reported_duplicate[i]) {
+        l->reported_duplicate[i] = 1;
         snprintf(text, sizeof text, "vision: another companion %u/%u on link %u", system, PEER_COMPONENT, link);
-        say(l, SEVERITY_ERROR, text);
+        report(l, SEVERITY_ERROR, text);
     }
-    if (p->link.parser.is_signed && !l->said_signed[i]) {
-        l->said_signed[i] = 1;
+    if (p->link.parser.is_signed && !l->reported_signed[i]) {
+        l->reported_signed[i] = 1;
         snprintf(text, sizeof text, "vision: link %u: signed messages are refused", link);
-        say(l, SEVERITY_ERROR, text);
+        report(l, SEVERITY_ERROR, text);
     }
     if (p->link.kind == LINK_FILE) return;
-    if (p->has_autopilot != l->said_autopilot[i]) {
-        l->said_autopilot[i] = p->has_autopilot;
+    if (p->has_autopilot != l->reported_autopilot[i]) {
+        l->reported_autopilot[i] = p->has_autopilot;
         message(CONTINUE, "%s: %s%s", p->link.name, p->has_autopilot ? "autopilot found: " : "autopilot is silent",
                 !p->has_autopilot    ? ""
                 : p->autopilot == 3  ? "ArduPilot"
@@ -128,17 +128,17 @@ static void say_changes(links_t *l, int i, uint64_t now_ns)
                                      : "of another kind");
     }
     const int knows = p->settings.wants_imu && peer_knows_clock(p, now_ns);
-    if (knows != l->said_clock[i]) {
-        l->said_clock[i] = knows;
+    if (knows != l->reported_clock[i]) {
+        l->reported_clock[i] = knows;
         snprintf(text, sizeof text, "vision: autopilot's clock is %sknown on link %u", knows ? "" : "not ", link);
-        say(l, knows ? SEVERITY_INFO : SEVERITY_WARNING, text);
+        report(l, knows ? SEVERITY_INFO : SEVERITY_WARNING, text);
     }
-    const int relates = peer_can_relate(p, now_ns);
-    if (relates == l->said_relate[i]) return;
-    l->said_relate[i] = relates;
+    const int relates = peer_takes_stamps(p, now_ns);
+    if (relates == l->reported_stamps[i]) return;
+    l->reported_stamps[i] = relates;
     snprintf(text, sizeof text, relates ? "vision: stamps can be related on link %u" : "vision: silent on link %u",
              link);
-    say(l, relates ? SEVERITY_INFO : SEVERITY_WARNING, text);
+    report(l, relates ? SEVERITY_INFO : SEVERITY_WARNING, text);
 }
 
 /* ---- a turn ------------------------------------------------------------------------------------------------------ */
@@ -147,29 +147,29 @@ static void receive(links_t *l, peer_t *p)
 {
     mavlink_message_t in, out[PEER_MESSAGES];
     for (int messages = 0; messages < 256 && link_receive(&p->link, &in); messages++) {
-        const int n = peer_take(p, &in, p->link.in_ns, &l->readings, out);
+        const int n = peer_receive(p, &in, p->link.in_ns, &l->samples, out);
         for (int k = 0; k < n; k++) send_to(p, &out[k]);
     }
 }
 
-/** Readings of the machine's own IMU since the last call. Opening one again that went away is the one wait under the
+/** Samples of the machine's own IMU since the last call. Opening one again that went away is the one wait under the
  *  lock: some writes to sysfs. */
 static void take_iio(links_t *l, uint64_t now_ns)
 {
-    vfront_imu_t reading[IIO_READINGS];
-    uint32_t n = IIO_READINGS;
+    vfront_imu_t sample[IIO_SAMPLES];
+    uint32_t n = IIO_SAMPLES;
     const int was_there = *l->iio.device && l->iio.fd >= 0;
-    while (n == IIO_READINGS) {
-        n = iio_read(&l->iio, now_ns, reading, IIO_READINGS);
-        for (uint32_t i = 0; i < n; i++) readings_add(&l->readings, &reading[i]);
-        recorder_imu(l->recorder, now_ns, reading, n);
+    while (n == IIO_SAMPLES) {
+        n = iio_read(&l->iio, now_ns, sample, IIO_SAMPLES);
+        for (uint32_t i = 0; i < n; i++) imu_buffer_add(&l->samples, &sample[i]);
+        recorder_imu(l->recorder, now_ns, sample, n);
     }
-    if (was_there && l->iio.fd < 0) say(l, SEVERITY_ERROR, "vision: the IMU is gone");
-    const char *news = iio_tend(&l->iio, now_ns);
-    if (news) say(l, SEVERITY_INFO, news);
+    if (was_there && l->iio.fd < 0) report(l, SEVERITY_ERROR, "vision: the IMU is gone");
+    const char *notice = iio_maintain(&l->iio, now_ns);
+    if (notice) report(l, SEVERITY_INFO, notice);
 }
 
-static void turn(links_t *l)
+static void service(links_t *l)
 {
     mavlink_message_t out[PEER_MESSAGES + SENDER_MESSAGES];
     for (int i = 0; i < l->count; i++) receive(l, &l->peer[i]);
@@ -178,17 +178,17 @@ static void turn(links_t *l)
     const int second = now_ns >= l->next_second_ns;
     if (second) l->next_second_ns = now_ns + SECOND_NS;
     for (int i = 0; i < l->count; i++) {
-        const char *news = link_tend(&l->peer[i].link);
-        if (news) message(CONTINUE, "%s", news);
+        const char *notice = link_maintain(&l->peer[i].link);
+        if (notice) message(CONTINUE, "%s", notice);
         if (second) {
             send_heartbeat(l, i);
             send_origin(l, i);
         }
         const int n = peer_tick(&l->peer[i], now_ns, out);
         for (int k = 0; k < n; k++) send_to(&l->peer[i], &out[k]);
-        say_changes(l, i, now_ns);
+        report_changes(l, i, now_ns);
     }
-    if (now_ns >= sender_next_ns(&l->sender)) send_stamped(l, out, sender_tick(&l->sender, &l->readings, now_ns, out));
+    if (now_ns >= sender_next_ns(&l->sender)) send_stamped(l, out, sender_tick(&l->sender, &l->samples, now_ns, out));
 }
 
 const char *links_open_iio(links_t *l, const char *device, double hz) { return iio_open(&l->iio, "", device, hz); }
@@ -202,12 +202,12 @@ void links_record(links_t *l, recorder_t *recorder)
     }
 }
 
-void links_turn(links_t *l)
+void links_service(links_t *l)
 {
     pthread_mutex_lock(&l->lock);
-    turn(l);
+    service(l);
     pthread_mutex_unlock(&l->lock);
-    if (l->view) view_turn(l->view, clock_ns());
+    if (l->view) view_service(l->view, clock_ns());
 }
 
 /* ---- the thread -------------------------------------------------------------------------------------------------- */
@@ -218,7 +218,7 @@ static int timeout_ms(links_t *l)
     pthread_mutex_lock(&l->lock);
     const uint64_t next_ns = sender_next_ns(&l->sender);
     pthread_mutex_unlock(&l->lock);
-    if (next_ns <= now_ns) return 1; /* it waits for a reading */
+    if (next_ns <= now_ns) return 1; /* it waits for a sample */
     return next_ns - now_ns < NAP_NS ? (int)((next_ns - now_ns) / 1000000u) + 1 : (int)(NAP_NS / 1000000u);
 }
 
@@ -226,7 +226,7 @@ static void *serve(void *of)
 {
     links_t *l = of;
     for (;;) {
-        struct pollfd fds[LINKS_MOST + 3 + VIEW_CLIENTS] = {{.fd = l->wake[0], .events = POLLIN}};
+        struct pollfd fds[LINKS_MAX + 3 + VIEW_CLIENTS] = {{.fd = l->wake[0], .events = POLLIN}};
         const int timeout = timeout_ms(l);
         pthread_mutex_lock(&l->lock);
         const int stop = l->stop, n = l->count;
@@ -237,8 +237,8 @@ static void *serve(void *of)
         pthread_mutex_unlock(&l->lock);
         if (stop) return NULL;
         const int looking = l->view ? view_fds(l->view, fds + n + 2) : 0;
-        (void)poll(fds, (nfds_t)(n + 2 + looking), timeout); /* whatever it says: turn */
-        links_turn(l);
+        (void)poll(fds, (nfds_t)(n + 2 + looking), timeout); /* whatever it returns: turn */
+        links_service(l);
     }
 }
 
@@ -268,11 +268,11 @@ void links_stop(links_t *l)
 
 /* ---- for the thread of the cameras ------------------------------------------------------------------------------- */
 
-void links_reading(links_t *l, const vfront_imu_t *reading)
+void links_add_sample(links_t *l, const vfront_imu_t *sample)
 {
     pthread_mutex_lock(&l->lock);
-    readings_add(&l->readings, reading);
-    recorder_imu(l->recorder, clock_ns(), reading, 1);
+    imu_buffer_add(&l->samples, sample);
+    recorder_imu(l->recorder, clock_ns(), sample, 1);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -280,7 +280,7 @@ int links_state(links_t *l, const vfront_nav_t *nav)
 {
     mavlink_message_t out[SENDER_MESSAGES];
     pthread_mutex_lock(&l->lock);
-    const int sent = send_stamped(l, out, sender_state(&l->sender, nav, &l->readings, clock_ns(), out));
+    const int sent = send_stamped(l, out, sender_state(&l->sender, nav, &l->samples, clock_ns(), out));
     l->first_byte_ns = sent ? clock_ns() : 0;
     pthread_mutex_unlock(&l->lock);
     return sent;
@@ -293,7 +293,7 @@ void links_send(links_t *l, const mavlink_message_t *m)
     pthread_mutex_unlock(&l->lock);
 }
 
-void links_say(links_t *l, int severity, const char *format, ...)
+void links_report(links_t *l, int severity, const char *format, ...)
 {
     char text[LINKS_TEXT];
     va_list list;
@@ -301,7 +301,7 @@ void links_say(links_t *l, int severity, const char *format, ...)
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
     pthread_mutex_lock(&l->lock);
-    say(l, severity, text);
+    report(l, severity, text);
     pthread_mutex_unlock(&l->lock);
 }
 
@@ -312,27 +312,27 @@ void links_set_state(links_t *l, int state)
     pthread_mutex_unlock(&l->lock);
 }
 
-uint32_t links_readings(links_t *l, uint64_t t_ns, uint64_t until_ns, vfront_imu_t *out, uint32_t most)
+uint32_t links_take_samples(links_t *l, uint64_t t_ns, uint64_t until_ns, vfront_imu_t *out, uint32_t max)
 {
     for (;;) {
         pthread_mutex_lock(&l->lock);
         const uint64_t now_ns = clock_ns();
-        const int enough = readings_last_ns(&l->readings) >= t_ns || now_ns >= until_ns;
-        const uint32_t n = enough ? readings_for_frame(&l->readings, out, most) : 0;
+        const int enough = imu_buffer_last_ns(&l->samples) >= t_ns || now_ns >= until_ns;
+        const uint32_t n = enough ? imu_buffer_take(&l->samples, out, max) : 0;
         pthread_mutex_unlock(&l->lock);
         if (enough) return n;
         clock_sleep_until_ns(now_ns + LOOK_NS);
     }
 }
 
-void links_give_back(links_t *l, uint32_t count)
+void links_return_samples(links_t *l, uint32_t count)
 {
     pthread_mutex_lock(&l->lock);
-    readings_give_back(&l->readings, count);
+    imu_buffer_return(&l->samples, count);
     pthread_mutex_unlock(&l->lock);
 }
 
-int links_keep(links_t *l, keep_t *k)
+int links_checkpoint(links_t *l, checkpoint_t *k)
 {
     pthread_mutex_lock(&l->lock);
     const odometry_t o = l->sender.last;

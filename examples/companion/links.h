@@ -11,12 +11,12 @@
 
 #include "check.h"
 #include "iio.h"
-#include "keep.h"
+#include "checkpoint.h"
 #include "peer.h"
 #include "sender.h"
 #include "view.h"
 
-#define LINKS_MOST 4
+#define LINKS_MAX 4
 #define LINKS_TEXT 51 /* bytes of a STATUSTEXT and its end */
 
 /** Severities of STATUSTEXT. */
@@ -37,20 +37,21 @@ typedef struct links {
     pthread_t thread;
     int has_thread, stop;
     int wake[2]; /**< A pipe that ends the thread's sleep. */
-    peer_t peer[LINKS_MOST];
+    peer_t peer[LINKS_MAX];
     int count;
     links_origin_t origin;
-    int origins[LINKS_MOST]; /**< Origins sent to each autopilot. */
+    int origins[LINKS_MAX];  /**< Origins sent to each autopilot. */
     uint64_t next_second_ns; /**< Of heartbeats. */
     int state;               /**< Of heartbeats: HEARTBEAT_BOOT... */
     sender_t sender;
-    readings_t readings;
+    imu_buffer_t samples;
     iio_t iio;              /**< IMU of the machine; zeroed: none. */
     view_t *view;           /**< Web page, served by the same thread; NULL: none. */
-    recorder_t *recorder;   /**< Takes readings; NULL: none does. */
+    recorder_t *recorder;   /**< Takes samples; NULL: none does. */
     uint64_t first_byte_ns; /**< When the last message of a state had gone out; 0: none did. */
-    int said_rival[LINKS_MOST], said_autopilot[LINKS_MOST], said_relate[LINKS_MOST], said_signed[LINKS_MOST];
-    int said_clock[LINKS_MOST]; /**< 1: that the clock of an autopilot whose IMU is used is known. */
+    int reported_duplicate[LINKS_MAX], reported_autopilot[LINKS_MAX], reported_stamps[LINKS_MAX],
+        reported_signed[LINKS_MAX];
+    int reported_clock[LINKS_MAX]; /**< 1: that the clock of an autopilot whose IMU is used is known. */
 } links_t;
 
 /** Returns 0 without a mutex. */
@@ -59,10 +60,10 @@ int links_init(links_t *links);
 /** Opens one more link. Returns NULL, or a one-line message. */
 const char *links_open(links_t *links, const char *specification, const peer_settings_t *settings);
 
-/** Opens the machine's own IMU, whose readings are taken from then on. Returns NULL, or a one-line message. */
+/** Opens the machine's own IMU, whose samples are taken from then on. Returns NULL, or a one-line message. */
 const char *links_open_iio(links_t *links, const char *device, double hz);
 
-/** Records from now on what comes and goes over the links, and readings of other IMUs than an autopilot's, which are
+/** Records from now on what comes and goes over the links, and samples of other IMUs than an autopilot's, which are
  *  messages. Before links_start(); until links_stop(). */
 void links_record(links_t *links, recorder_t *recorder);
 
@@ -73,10 +74,10 @@ int links_start(links_t *links);
 void links_stop(links_t *links);
 
 /** All that has come and all that is due. The thread calls it; without a thread whoever drives the clock. */
-void links_turn(links_t *links);
+void links_service(links_t *links);
 
-/** A reading of an IMU that is not the autopilot's. */
-void links_reading(links_t *links, const vfront_imu_t *reading);
+/** A sample of an IMU that is not the autopilot's. */
+void links_add_sample(links_t *links, const vfront_imu_t *sample);
 
 /** The newest state: ODOMETRY. Returns the number of messages sent over the first link that takes them. */
 int links_state(links_t *links, const vfront_nav_t *nav);
@@ -85,22 +86,22 @@ int links_state(links_t *links, const vfront_nav_t *nav);
 void links_send(links_t *links, const mavlink_message_t *message);
 
 /** STATUSTEXT to all links, and a line on standard error. */
-__attribute__((format(printf, 3, 4))) void links_say(links_t *links, int severity, const char *format, ...);
+__attribute__((format(printf, 3, 4))) void links_report(links_t *links, int severity, const char *format, ...);
 
 /** State of the heartbeats: HEARTBEAT_ACTIVE... */
 void links_set_state(links_t *links, int state);
 
-/** Readings for the next frame, waited for until one is later than t_ns or `until_ns` has come. Returns their number.
+/** Samples for the next frame, waited for until one is later than t_ns or `until_ns` has come. Returns their number.
  *  */
-uint32_t links_readings(links_t *links, uint64_t t_ns, uint64_t until_ns, vfront_imu_t *out, uint32_t most);
+uint32_t links_take_samples(links_t *links, uint64_t t_ns, uint64_t until_ns, vfront_imu_t *out, uint32_t max);
 
 /** Pose to take along over a restart. 0: none was sent yet. */
-int links_keep(links_t *links, keep_t *keep);
+int links_checkpoint(links_t *links, checkpoint_t *checkpoint);
 
 /** Pose that is sent, and that of the autopilot at the end of the first link, for the check of the mount. */
 void links_poses(links_t *links, check_pose_t *ours, check_pose_t *theirs);
 
 /** The frame was not taken. */
-void links_give_back(links_t *links, uint32_t count);
+void links_return_samples(links_t *links, uint32_t count);
 
 #endif

@@ -123,7 +123,7 @@ static void unpack(mavlink_message_t *m, const struct layout *l, const uint8_t *
     }
 }
 
-size_t mavlink_encode(uint8_t frame[MAVLINK_FRAME_MOST], const mavlink_message_t *m)
+size_t mavlink_encode(uint8_t frame[MAVLINK_FRAME_MAX], const mavlink_message_t *m)
 {
     const struct layout *l = find(m->id);
     if (!l) return 0;
@@ -164,7 +164,7 @@ static void align(mavlink_parser_t *p)
 
 static uint32_t frame_id(const uint8_t *frame) { return frame[7] | (uint32_t)frame[8] << 8 | (uint32_t)frame[9] << 16; }
 
-/** Bytes of the frame that begins what is held; 0: some are missing. A frame of an unknown id, whose checksum says
+/** Bytes of the frame that begins what is held; 0: some are missing. A frame of an unknown id, whose checksum proves
  *  nothing, has to be followed by another one. */
 static size_t frame_bytes(const mavlink_parser_t *p)
 {

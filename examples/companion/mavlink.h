@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MAVLINK_FRAME_MOST 280 /* bytes of a frame: header, 255 bytes of payload, checksum 2, signature 13 */
+#define MAVLINK_FRAME_MAX 280 /* bytes of a frame: header, 255 bytes of payload, checksum 2, signature 13 */
 
 /* clang-format off */
 /* Fields in the order of the wire: F(message, type, name, elements), E() of an extension; S goes through to them. */
@@ -117,16 +117,16 @@ typedef struct mavlink_message {
 
 /** Parser of a stream of bytes. Zero it before the first byte. Nothing it counts stops it. */
 typedef struct mavlink_parser {
-    uint8_t frame[MAVLINK_FRAME_MOST + 1]; /**< Bytes that may be a frame, and the one behind it. */
-    uint32_t held;                         /**< Their number. */
-    uint64_t bytes;                        /**< Bytes taken so far. */
-    uint64_t messages;                     /**< Messages handed out. */
-    uint64_t unknown;                      /**< Frames of other ids, passed over once another frame follows. */
-    uint64_t damaged;                      /**< Frames whose checksum is wrong. */
-    uint64_t is_signed;                    /**< Frames with a signature, which are refused: nothing here checks it. */
-    uint64_t incompatible;                 /**< Frames with an incompatibility flag that is not known. */
-    uint64_t version1;                     /**< First bytes of frames of MAVLink 1 seen between frames. */
-    uint64_t noise;                        /**< Bytes before the first byte of a frame. */
+    uint8_t frame[MAVLINK_FRAME_MAX + 1]; /**< Bytes that may be a frame, and the one behind it. */
+    uint32_t held;                        /**< Their number. */
+    uint64_t bytes;                       /**< Bytes taken so far. */
+    uint64_t messages;                    /**< Messages handed out. */
+    uint64_t unknown;                     /**< Frames of other ids, passed over once another frame follows. */
+    uint64_t damaged;                     /**< Frames whose checksum is wrong. */
+    uint64_t is_signed;                   /**< Frames with a signature, which are refused: nothing here checks it. */
+    uint64_t incompatible;                /**< Frames with an incompatibility flag that is not known. */
+    uint64_t version1;                    /**< First bytes of frames of MAVLink 1 seen between frames. */
+    uint64_t noise;                       /**< Bytes before the first byte of a frame. */
 } mavlink_parser_t;
 
 /**
@@ -134,7 +134,7 @@ typedef struct mavlink_parser {
  * @param[out] frame  Bytes for the wire.
  * @return Their number, or 0 where message->id is none of the above.
  */
-size_t mavlink_encode(uint8_t frame[MAVLINK_FRAME_MOST], const mavlink_message_t *message);
+size_t mavlink_encode(uint8_t frame[MAVLINK_FRAME_MAX], const mavlink_message_t *message);
 
 /**
  * Takes bytes up to the end of the next message.

@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "clock.h"
-#include "examples/message.h"
-#include "examples/state.h"
+#include "examples/common/message.h"
+#include "examples/replay/state.h"
 
 #define SHARE_NS 100000000.0 /* least time that shares are of */
 
@@ -50,10 +50,10 @@ void meter_frame(meter_t *m, const vfront_result_t *r)
     const double us = (double)r->timing.step_us;
     m->frames++;
     m->step_us_sum += us;
-    if (us > m->step_us_most) m->step_us_most = us;
+    if (us > m->step_us_max) m->step_us_max = us;
     m->state = r->nav.state;
     m->quality = (int32_t)r->nav.quality;
-    m->states += state_is_one(r->nav.state) != 0;
+    m->states += state_is_valid(r->nav.state) != 0;
     mark(m); /* what follows until the next frame is the source's */
 }
 
@@ -136,7 +136,7 @@ void meter_print(const meter_t *m, uint64_t skipped, links_t *l, int is_last)
                k.name, k.sent, k.sent_bytes, k.dropped, k.parser.messages, k.parser.damaged, k.lost);
     }
     printf("step: mean %.2f ms, most %.2f ms\n", m->frames ? m->step_us_sum * 1e-3 / (double)m->frames : 0.0,
-           m->step_us_most * 1e-3);
+           m->step_us_max * 1e-3);
     print_latency(m);
     printf("cpu: step %.1f %%, source %.1f %%, companion %.2f %% of a core; memory %ld MB\n", share[0], share[1],
            share[2], memory_kb() / 1024);

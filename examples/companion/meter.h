@@ -19,7 +19,7 @@ typedef struct meter {
     uint64_t latencies; /**< Of all; the ring has the last ones. */
     uint32_t
         latency_ns[METER_LATENCIES]; /**< From the last byte of a frame to the first of its ODOMETRY, less the step. */
-    double step_us_sum, step_us_most;
+    double step_us_sum, step_us_max;
     int32_t quality; /**< Of the last state. */
     uint32_t state;  /**< vfront_nav_state_t of it. */
 } meter_t;

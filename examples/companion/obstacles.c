@@ -10,9 +10,9 @@ enum { SENSOR_UNKNOWN = 4, BODY_FRD = 12, INCREMENT_DEG = 5 };
 enum { BINS = VFRONT_OBSTACLE_BINS, CELLS = 64, SAMPLES_X = 192, SAMPLES_Y = 128 };
 
 #define CONFIDENCE 72 /* least of a disparity, as for stixels */
-#define DISPARITY_LEAST_PX 0.5
+#define DISPARITY_MIN_PX 0.5
 #define SHARE 0.03      /* of the samples of a direction that make an object */
-#define SUPPORT_LEAST 4 /* samples, and no fewer */
+#define SUPPORT_MIN 4   /* samples, and no fewer */
 #define FREE_SHARE 0.5  /* of the rays that have to end beyond */
 #define WIDTH_SHARE 0.6 /* of a direction that has to be in view to be free */
 #define STEEP 0.3       /* length of the nose's level part: below that nothing is ahead */
@@ -59,7 +59,7 @@ static int direction_of(double ahead, double right, double *part)
 
 static int cell_of(const obstacles_settings_t *s, double range_m)
 {
-    const double ratio = log(range_m / s->least_m) / log(s->most_m / s->least_m);
+    const double ratio = log(range_m / s->min_m) / log(s->max_m / s->min_m);
     return ratio < 0.0 ? 0 : ratio >= 1.0 ? CELLS - 1 : (int)(ratio * CELLS);
 }
 
@@ -70,10 +70,10 @@ static void add(struct direction *directions, const obstacles_settings_t *s, con
     double ray[3], part;
     for (int i = 0; i < 3; i++) ray[i] = dot(at->R + 3 * i, ray_cam);
     const double ahead = dot(ray, l->ahead), right = dot(ray, l->right), rise = dot(ray, l->up);
-    const double way = sqrt(ahead * ahead + right * right), from = dot(at->t, l->up);
-    if (!(way > 0.0)) return;
+    const double level_length = sqrt(ahead * ahead + right * right), from = dot(at->t, l->up);
+    if (!(level_length > 0.0)) return;
     struct direction *d = &directions[direction_of(ahead, right, &part)];
-    const double end = from + rise / way * s->most_m; /* height of the ray there */
+    const double end = from + rise / level_length * s->max_m; /* height of the ray there */
     const int is_level = rise <= 0.0 && fabs(end) <= s->height_m && fabs(from) <= s->height_m;
     d->samples++;
     d->level += (uint32_t)is_level;
@@ -84,7 +84,7 @@ static void add(struct direction *directions, const obstacles_settings_t *s, con
     if (!(depth_m > 0.0)) return;
     const double x = dot(at->t, l->ahead) + ahead * depth_m, y = dot(at->t, l->right) + right * depth_m;
     const double range_m = sqrt(x * x + y * y);
-    if (range_m >= s->most_m) {
+    if (range_m >= s->max_m) {
         d->beyond += (uint32_t)is_level;
         return;
     }
@@ -95,18 +95,18 @@ static void add(struct direction *directions, const obstacles_settings_t *s, con
 }
 
 /** Distance of a direction [cm]. */
-static uint16_t judge(const struct direction *d, const obstacles_settings_t *s)
+static uint16_t distance_cm(const struct direction *d, const obstacles_settings_t *s)
 {
     const double share = SHARE * d->samples;
-    const uint32_t enough = share > SUPPORT_LEAST ? (uint32_t)share : SUPPORT_LEAST;
+    const uint32_t enough = share > SUPPORT_MIN ? (uint32_t)share : SUPPORT_MIN;
     for (int i = 0; i < CELLS; i++) {
         const uint32_t next = i + 1 < CELLS ? d->count[i + 1] : 0;
         if (!d->count[i] || d->count[i] + next < enough) continue;
-        return (uint16_t)(fmax(d->nearest_m[i], s->least_m) * 100.0);
+        return (uint16_t)(fmax(d->nearest_m[i], s->min_m) * 100.0);
     }
     const int is_wide = d->last - d->first >= WIDTH_SHARE;
-    if (is_wide && d->level >= SUPPORT_LEAST && d->beyond >= FREE_SHARE * d->level)
-        return (uint16_t)(s->most_m * 100.0 + 1.0);
+    if (is_wide && d->level >= SUPPORT_MIN && d->beyond >= FREE_SHARE * d->level)
+        return (uint16_t)(s->max_m * 100.0 + 1.0);
     return OBSTACLES_UNKNOWN;
 }
 
@@ -116,7 +116,7 @@ static double depth_of(const vfront_disparity_t *d, int32_t x, int32_t y, double
     const size_t at = (size_t)y * (size_t)d->pitch + (size_t)x;
     if (d->px16[at] == VFRONT_NO_DISPARITY || d->confidence[at] < CONFIDENCE) return 0.0;
     const double px = d->px16[at] / 16.0;
-    return px >= DISPARITY_LEAST_PX ? focal_baseline / px : 1e6;
+    return px >= DISPARITY_MIN_PX ? focal_baseline / px : 1e6;
 }
 
 void obstacles_of(uint16_t cm[VFRONT_OBSTACLE_BINS], const obstacles_settings_t *s, const vfront_disparity_t *d,
@@ -135,7 +135,7 @@ void obstacles_of(uint16_t cm[VFRONT_OBSTACLE_BINS], const obstacles_settings_t 
             const double ray[3] = {(x - c->cx_px) / c->fx_px, (y - c->cy_px) / c->fy_px, 1.0};
             add(directions, s, &level, T_body_cam, ray, depth_of(d, x, y, c->fx_px * baseline_m));
         }
-    for (int i = 0; i < BINS; i++) cm[i] = judge(&directions[i], s);
+    for (int i = 0; i < BINS; i++) cm[i] = distance_cm(&directions[i], s);
 }
 
 void obstacles_message(mavlink_message_t *m, const uint16_t cm[VFRONT_OBSTACLE_BINS], const obstacles_settings_t *s,
@@ -145,8 +145,8 @@ void obstacles_message(mavlink_message_t *m, const uint16_t cm[VFRONT_OBSTACLE_B
     m->id = MAVLINK_OBSTACLE_DISTANCE;
     m->as.obstacles.time_usec[0] = t_ns / 1000u;
     memcpy(m->as.obstacles.distances, cm, sizeof m->as.obstacles.distances);
-    m->as.obstacles.min_distance[0] = (uint16_t)(s->least_m * 100.0);
-    m->as.obstacles.max_distance[0] = (uint16_t)(s->most_m * 100.0);
+    m->as.obstacles.min_distance[0] = (uint16_t)(s->min_m * 100.0);
+    m->as.obstacles.max_distance[0] = (uint16_t)(s->max_m * 100.0);
     m->as.obstacles.sensor_type[0] = SENSOR_UNKNOWN;
     m->as.obstacles.increment[0] = INCREMENT_DEG;
     m->as.obstacles.increment_f[0] = (float)INCREMENT_DEG;

@@ -6,7 +6,7 @@
  *
  *   distance    the nearest place with as many points as an object has that fills a part of the direction
  *   free        nothing, and at least half of the rays below the horizon that stay within that height up to most_m end
- *               farther away; above the horizon sky has no disparity, and says nothing
+ *               farther away; above the horizon sky has no disparity, and is unknown
  *   unknown     all else: outside of the view, no disparities, no gravity
  *
  * Ground that is nearer below than the height counts, too: fly higher than that, or set it lower.
@@ -14,7 +14,7 @@
 #ifndef COMPANION_OBSTACLES_H
 #define COMPANION_OBSTACLES_H
 
-#include "examples/pose.h"
+#include "examples/common/pose.h"
 #include "mavlink.h"
 #include "vfront.h"
 
@@ -22,18 +22,18 @@
 
 /** Settings. */
 typedef struct obstacles_settings {
-    double height_m;        /**< Above and below the vehicle: 0.1..50. */
-    double least_m, most_m; /**< Distances that are told; farther away is free. */
+    double height_m;     /**< Above and below the vehicle: 0.1..50. */
+    double min_m, max_m; /**< Distances that are sent; farther away is free. */
 } obstacles_settings_t;
 
 /**
  * Distances.
  * @param[out] cm          In each direction [cm]; most_m * 100 + 1: free; OBSTACLES_UNKNOWN.
  * @param[in]  disparity   Of camera 0; pinholes side by side.
- * @param[in]  camera      Camera 0 of the results: vfront_info_t.seen.
+ * @param[in]  camera      Camera 0 of the results: vfront_info_t.camera.
  * @param[in]  baseline_m  Of the cameras.
  * @param[in]  T_body_cam  Its pose on the body, x forward, y right, z down.
- * @param[in]  up          Which way is up, in body axes; NULL: not known.
+ * @param[in]  up          Up, in body axes; NULL: not known.
  */
 void obstacles_of(uint16_t cm[VFRONT_OBSTACLE_BINS], const obstacles_settings_t *settings,
                   const vfront_disparity_t *disparity, const vfront_camera_t *camera, double baseline_m,

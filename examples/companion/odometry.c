@@ -4,11 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "examples/state.h"
+#include "examples/replay/state.h"
 
 enum { NAV = 15, OUT = 6, P = 0, W = 3, V = 6, BG = 9 }; /* rows of a state's errors: vfront_nav_t */
 
-#define COSINE_LEAST 0.05 /* of the pitch: nearer to straight up or down roll and yaw are not told apart */
+#define COSINE_MIN 0.05 /* of the pitch: nearer to straight up or down roll and yaw are not separate */
 
 int odometry_index(int n, int i, int j) { return i * n - i * (i - 1) / 2 + j - i; }
 
@@ -63,7 +63,7 @@ static void euler(double out[3], const double R[9])
 /** Derivative of roll, pitch and yaw by a turn about the local axes: the inverse of its dependence on their rates. */
 static void euler_by_turn(double E[9], const double e[3])
 {
-    const double c = cos(e[1]), cp = copysign(fmax(fabs(c), COSINE_LEAST), c), tp = sin(e[1]) / cp;
+    const double c = cos(e[1]), cp = copysign(fmax(fabs(c), COSINE_MIN), c), tp = sin(e[1]) / cp;
     const double cy = cos(e[2]), sy = sin(e[2]);
     const double by[9] = {cy / cp, sy / cp, 0.0, -sy, cy, 0.0, cy * tp, sy * tp, 1.0};
     memcpy(E, by, sizeof by);
@@ -169,7 +169,7 @@ static void motion_covariance(odometry_t *o, const vfront_nav_t *nav, const doub
     put(J, 0, BG, lever_body, 1.0); /* (rate - bias) x l = l x bias + ... */
     put(J, 3, BG, R_body_imu, -1.0);
     carry(o->motion_covariance, J, nav);
-    for (int axis = 0; axis < 3; axis++) { /* noise of the reading: as the bias, with the other sign */
+    for (int axis = 0; axis < 3; axis++) { /* noise of the sample: as the bias, with the other sign */
         double by[OUT];
         for (int r = 0; r < 3; r++) {
             by[r] = -lever_body[3 * r + axis];
@@ -216,7 +216,7 @@ void odometry_of(odometry_t *o, odometry_frame_t *f, const vfront_nav_t *nav, co
 
 int odometry_has_up(const vfront_nav_t *nav)
 {
-    return state_is_one(nav->state) && !(nav->flags & VFRONT_NAV_NO_GRAVITY);
+    return state_is_valid(nav->state) && !(nav->flags & VFRONT_NAV_NO_GRAVITY);
 }
 
 void odometry_up(double up[3], const vfront_nav_t *nav, const pose_t *T_body_imu)

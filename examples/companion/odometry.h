@@ -3,14 +3,14 @@
  * State of the IMU as an autopilot takes it: pose of the body in a local frame, its velocity and rates in body axes,
  * and their covariances, as MAVLink's ODOMETRY has them in LOCAL_FRD and BODY_FRD.
  *
- * Body axes: x forward, y right, z down (FRD), origin where the vehicle's is. The mount says where the IMU sits on it.
+ * Body axes: x forward, y right, z down (FRD), origin where the vehicle's is. The mount has the pose of the IMU on it.
  * Local frame: z down, x where the body's x axis pointed, level, in the first state; origin where the body was then.
  * After a restart it goes on from a pose that is given: odometry_resume().
  */
 #ifndef COMPANION_ODOMETRY_H
 #define COMPANION_ODOMETRY_H
 
-#include "examples/pose.h"
+#include "examples/common/pose.h"
 #include "vfront.h"
 
 /** Local frame in the odometry frame of the library. Zero it before the first state. */
@@ -39,7 +39,7 @@ typedef struct odometry {
 /** What else the state depends on. */
 typedef struct odometry_inputs {
     pose_t T_body_imu;       /**< Mount: axes and position of the IMU on the body. */
-    double rate_rad_s[3];    /**< The gyro's reading at the time of the state, in IMU axes, bias included. */
+    double rate_rad_s[3];    /**< The gyro's sample at the time of the state, in IMU axes, bias included. */
     double rate_sigma_rad_s; /**< Its noise, each axis. */
     double stamp_sigma_s;    /**< Deviation of the state's time. */
 } odometry_inputs_t;
@@ -51,11 +51,11 @@ void odometry_resume(odometry_frame_t *frame, const double position_m[3], double
 /** State of the body. Sets the local frame where it is not set. */
 void odometry_of(odometry_t *out, odometry_frame_t *frame, const vfront_nav_t *nav, const odometry_inputs_t *inputs);
 
-/** 1 for a state that knows which way is up. One that two cameras have begun by themselves has angles that are none
+/** 1 for a state with a known up. One that two cameras have begun by themselves has angles that are none
  *  against gravity: no autopilot may have it, and nothing is level in it. */
 int odometry_has_up(const vfront_nav_t *nav);
 
-/** Which way is up, in body axes, by the attitude of a state: unit vector. */
+/** Up, in body axes, by the attitude of a state: unit vector. */
 void odometry_up(double up[3], const vfront_nav_t *nav, const pose_t *T_body_imu);
 
 /** Index in the upper triangle, by rows, of a symmetric matrix of n rows: of row i and column j >= i. */

@@ -15,10 +15,10 @@ enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f }; /* bits of fields_updated: what is
 #define MILLI_G_M_S2 9.80665e-3
 #define RAW_DELAY_S 11.25e-3   /* sqrt(2) / (2 pi 20 Hz), at rates far below that */
 #define RAW_DELAY_SIGMA_S 4e-3 /* INS_GYRO_FILTER and INS_ACCEL_FILTER of 15 to 40 Hz */
-#define REFUSALS_MOST 3
+#define REFUSALS_MAX 3
 #define MOTION_HZ 20.0
 #define MOTION_NS 5000000000u /* between requests of it */
-#define TRIP_MOST_S 10e-3     /* longer round trips PX4 does not take */
+#define TRIP_MAX_S 10e-3      /* longer round trips PX4 does not take */
 
 /** 1 for the autopilot that is configured. */
 static int is_autopilot(const peer_t *p, const mavlink_message_t *m)
@@ -45,13 +45,13 @@ static int take_timesync(peer_t *p, const mavlink_message_t *m, uint64_t now_ns,
         out->as.timesync.ts1[0] = ts1;
         out->as.timesync.target_system[0] = m->system;
         out->as.timesync.target_component[0] = m->component;
-        if (timesync_trip_s(&p->sync) < TRIP_MOST_S && p->answered < UINT32_MAX) p->answered++;
+        if (timesync_trip_s(&p->sync) < TRIP_MAX_S && p->answered < UINT32_MAX) p->answered++;
         return 1;
     }
     for (size_t i = 0; i < sizeof p->asked_ns / sizeof *p->asked_ns; i++) {
         if (!p->asked_ns[i] || ts1 < 0 || p->asked_ns[i] != (uint64_t)ts1) continue;
-        p->asked_ns[i] = 0;                                                                       /* one answer each */
-        if (timesync_add(&p->sync, (uint64_t)ts1, tc1, now_ns) == TIMESYNC_ANEW) p->answered = 0; /* it began anew */
+        p->asked_ns[i] = 0;                                                                        /* one answer each */
+        if (timesync_add(&p->sync, (uint64_t)ts1, tc1, now_ns) == TIMESYNC_RESET) p->answered = 0; /* it began anew */
         return 0;
     }
     return 0;
@@ -70,14 +70,14 @@ static int is_raw(const peer_t *p) { return p->imu_id == MAVLINK_RAW_IMU; }
 
 double peer_delay_s(const peer_t *p, double *sigma_s)
 {
-    const int is_told = p->settings.imu_delay_s >= 0.0;
-    *sigma_s = is_raw(p) && !is_told ? RAW_DELAY_SIGMA_S : 0.0;
-    return is_told ? p->settings.imu_delay_s : is_raw(p) ? RAW_DELAY_S : 0.0;
+    const int is_reported = p->settings.imu_delay_s >= 0.0;
+    *sigma_s = is_raw(p) && !is_reported ? RAW_DELAY_SIGMA_S : 0.0;
+    return is_reported ? p->settings.imu_delay_s : is_raw(p) ? RAW_DELAY_S : 0.0;
 }
 
-/** A reading on the autopilot's clock, FRD axes. */
-static void take_reading(peer_t *p, uint32_t id, uint64_t time_usec, const double rate[3], const double force[3],
-                         uint64_t now_ns, readings_t *readings)
+/** A sample on the autopilot's clock, FRD axes. */
+static void take_sample(peer_t *p, uint32_t id, uint64_t time_usec, const double rate[3], const double force[3],
+                        uint64_t now_ns, imu_buffer_t *samples)
 {
     vfront_imu_t r = {0};
     double sigma_s;
@@ -90,16 +90,16 @@ static void take_reading(peer_t *p, uint32_t id, uint64_t time_usec, const doubl
         return;
     }
     r.t_ns -= (uint64_t)(peer_delay_s(p, &sigma_s) * 1e9);
-    if (r.t_ns > now_ns || r.t_ns + PEER_SILENCE_NS < now_ns) { /* its clock says what cannot be */
+    if (r.t_ns > now_ns || r.t_ns + PEER_SILENCE_NS < now_ns) { /* a stamp that cannot be */
         p->unsynced++;
         return;
     }
     memcpy(r.gyro_rad_s, rate, sizeof r.gyro_rad_s);
     memcpy(r.accel_m_s2, force, sizeof r.accel_m_s2);
-    readings_add(readings, &r);
+    imu_buffer_add(samples, &r);
 }
 
-static void take_highres(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, readings_t *readings)
+static void take_highres(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, imu_buffer_t *samples)
 {
     const double rate[3] = {(double)m->as.highres_imu.xgyro[0], (double)m->as.highres_imu.ygyro[0],
                             (double)m->as.highres_imu.zgyro[0]};
@@ -107,17 +107,17 @@ static void take_highres(peer_t *p, const mavlink_message_t *m, uint64_t now_ns,
                              (double)m->as.highres_imu.zacc[0]};
     if (m->as.highres_imu.id[0] != 0) return; /* one IMU, the first */
     if ((m->as.highres_imu.fields_updated[0] & HIGHRES_IMU_RATES_AND_FORCES) != HIGHRES_IMU_RATES_AND_FORCES) return;
-    take_reading(p, m->id, m->as.highres_imu.time_usec[0], rate, force, now_ns, readings);
+    take_sample(p, m->id, m->as.highres_imu.time_usec[0], rate, force, now_ns, samples);
 }
 
-static void take_raw(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, readings_t *readings)
+static void take_raw(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, imu_buffer_t *samples)
 {
     const double rate[3] = {m->as.raw_imu.xgyro[0] * 1e-3, m->as.raw_imu.ygyro[0] * 1e-3,
                             m->as.raw_imu.zgyro[0] * 1e-3};
     const double force[3] = {m->as.raw_imu.xacc[0] * MILLI_G_M_S2, m->as.raw_imu.yacc[0] * MILLI_G_M_S2,
                              m->as.raw_imu.zacc[0] * MILLI_G_M_S2};
     if (m->as.raw_imu.id[0] != 0) return;
-    take_reading(p, m->id, m->as.raw_imu.time_usec[0], rate, force, now_ns, readings);
+    take_sample(p, m->id, m->as.raw_imu.time_usec[0], rate, force, now_ns, samples);
 }
 
 static void take_motion(peer_motion_t *motion, const mavlink_message_t *m, uint64_t now_ns)
@@ -149,19 +149,19 @@ static void take_ack(peer_t *p, const mavlink_message_t *m)
     p->imu_refusals++;
 }
 
-int peer_take(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, readings_t *readings,
-              mavlink_message_t out[PEER_MESSAGES])
+int peer_receive(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, imu_buffer_t *samples,
+                 mavlink_message_t out[PEER_MESSAGES])
 {
     if (!is_autopilot(p, m)) {
-        p->strangers++;
-        p->has_rival |= m->system == p->settings.system && m->component == PEER_COMPONENT;
+        p->foreign++;
+        p->has_duplicate |= m->system == p->settings.system && m->component == PEER_COMPONENT;
         return 0;
     }
     switch (m->id) {
     case MAVLINK_HEARTBEAT: take_heartbeat(p, m, now_ns); return 0;
     case MAVLINK_TIMESYNC: return take_timesync(p, m, now_ns, out);
-    case MAVLINK_HIGHRES_IMU: take_highres(p, m, now_ns, readings); return 0;
-    case MAVLINK_RAW_IMU: take_raw(p, m, now_ns, readings); return 0;
+    case MAVLINK_HIGHRES_IMU: take_highres(p, m, now_ns, samples); return 0;
+    case MAVLINK_RAW_IMU: take_raw(p, m, now_ns, samples); return 0;
     case MAVLINK_ATTITUDE:
     case MAVLINK_LOCAL_POSITION_NED: take_motion(&p->motion, m, now_ns); return 0;
     case MAVLINK_COMMAND_ACK: take_ack(p, m); return 0;
@@ -194,7 +194,7 @@ static void ask_message(const peer_t *p, uint32_t id, double hz, mavlink_message
 
 static void ask_imu(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
 {
-    const int raw = p->autopilot == AUTOPILOT_ARDUPILOT || p->imu_refusals >= REFUSALS_MOST;
+    const int raw = p->autopilot == AUTOPILOT_ARDUPILOT || p->imu_refusals >= REFUSALS_MAX;
     ask_message(p, raw ? MAVLINK_RAW_IMU : MAVLINK_HIGHRES_IMU, p->settings.imu_hz, out);
     p->next_interval_ns = now_ns + INTERVAL_NS;
 }
@@ -225,7 +225,7 @@ uint32_t peer_answers_needed(const peer_t *p)
     return p->autopilot == AUTOPILOT_ARDUPILOT ? 0 : PEER_ANSWERS_PX4;
 }
 
-int peer_can_relate(const peer_t *p, uint64_t now_ns)
+int peer_takes_stamps(const peer_t *p, uint64_t now_ns)
 {
     if (p->link.kind == LINK_FILE) return 1;
     return p->has_autopilot && now_ns <= p->heartbeat_ns + PEER_SILENCE_NS && p->answered >= peer_answers_needed(p);

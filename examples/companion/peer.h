@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The autopilot at the other end of a link: who it is, its clock, the IMU readings that it sends.
+ * The autopilot at the other end of a link: who it is, its clock, the IMU samples that it sends.
  *
  * It is answered: TIMESYNC. It is asked: TIMESYNC, ten times a second, and where its IMU is wanted HIGHRES_IMU or, of
  * ArduPilot, RAW_IMU (SET_MESSAGE_INTERVAL), until it comes. Messages of another system or component than the one
@@ -14,7 +14,7 @@
 #define COMPANION_PEER_H
 
 #include "link.h"
-#include "readings.h"
+#include "imu_buffer.h"
 #include "timesync.h"
 
 #define PEER_ANSWERS_PX4 500u
@@ -25,9 +25,9 @@
 /** Settings. */
 typedef struct peer_settings {
     uint8_t system, component; /**< Of the autopilot; component 1. This program has the same system. */
-    int wants_imu;             /**< 1: its readings are the IMU. */
+    int wants_imu;             /**< 1: its samples are the IMU. */
     double imu_hz;             /**< Rate to ask for. */
-    double imu_delay_s;        /**< By which its readings are late, by filters; negative: as such autopilots are. */
+    double imu_delay_s;        /**< By which its samples are late, by filters; negative: as such autopilots are. */
     int wants_motion;          /**< 1: ATTITUDE and LOCAL_POSITION_NED are asked for. */
     int answers;               /**< TIMESYNC answers before stamps are sent; -1: as the autopilot needs. */
 } peer_settings_t;
@@ -51,40 +51,40 @@ typedef struct peer {
     uint64_t asked_ns[8]; /**< Requests that may still come back. */
     uint32_t asked;       /**< Requests so far. */
     uint64_t next_request_ns, next_interval_ns, next_motion_ns;
-    uint64_t imu_ns;       /**< When a reading came last. */
-    uint32_t imu_id;       /**< Message with which readings come; 0: none yet. */
+    uint64_t imu_ns;       /**< When a sample came last. */
+    uint32_t imu_id;       /**< Message with which samples come; 0: none yet. */
     uint32_t imu_refusals; /**< Of requests for HIGHRES_IMU: RAW_IMU is asked for then. */
-    uint64_t unsynced;     /**< Readings dropped because its clock is not known. */
-    uint64_t strangers;    /**< Messages of other systems or components. */
-    int has_rival;         /**< 1: another companion of this component is on the link. */
+    uint64_t unsynced;     /**< Samples dropped because its clock is not known. */
+    uint64_t foreign;      /**< Messages of other systems or components. */
+    int has_duplicate;     /**< 1: another companion of this component is on the link. */
     peer_motion_t motion;
 } peer_t;
 
-/** Takes a message that came at `now_ns`. Readings go into `readings`, where they are wanted. Returns the number of
+/** Takes a message that came at `now_ns`. Samples go into `samples`, where they are wanted. Returns the number of
  *  messages to send back. */
-int peer_take(peer_t *peer, const mavlink_message_t *message, uint64_t now_ns, readings_t *readings,
-              mavlink_message_t out[PEER_MESSAGES]);
+int peer_receive(peer_t *peer, const mavlink_message_t *message, uint64_t now_ns, imu_buffer_t *samples,
+                 mavlink_message_t out[PEER_MESSAGES]);
 
 /** What is due: requests. Returns the number of messages to send. */
 int peer_tick(peer_t *peer, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES]);
 
 /** 1: the autopilot can relate stamps to its own clock; a file always can. */
-int peer_can_relate(const peer_t *peer, uint64_t now_ns);
+int peer_takes_stamps(const peer_t *peer, uint64_t now_ns);
 
 /** TIMESYNC answers that it needs before that. */
 uint32_t peer_answers_needed(const peer_t *peer);
 
-/** By how much readings are late, with its deviation [s]: those of RAW_IMU have gone through ArduPilot's filter of
+/** By how much samples are late, with its deviation [s]: those of RAW_IMU have gone through ArduPilot's filter of
  *  20 Hz, of two poles. What comes is dated back by it. */
 double peer_delay_s(const peer_t *peer, double *sigma_s);
 
-/** 1 while its clock is known well enough to date readings by it (timesync.h). */
+/** 1 while its clock is known well enough to date samples by it (timesync.h). */
 int peer_knows_clock(const peer_t *peer, uint64_t now_ns);
 
-/** 1 once readings have come, or could have but for the clocks: which message they come with is known. */
+/** 1 once samples have come, or could have but for the clocks: which message they come with is known. */
 int peer_knows_imu(const peer_t *peer);
 
-/** Noise of the IMU with the resolution of its readings: 1 mg and 1 mrad/s of RAW_IMU. */
+/** Noise of the IMU with the resolution of its samples: 1 mg and 1 mrad/s of RAW_IMU. */
 void peer_add_resolution(const peer_t *peer, vfront_imu_noise_t *noise);
 
 #endif

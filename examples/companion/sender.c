@@ -4,12 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "examples/state.h"
+#include "examples/replay/state.h"
 
 /* Values of MAVLink's enumerations. */
 enum { LOCAL_FRD = 20, BODY_FRD = 12, ESTIMATOR_VIO = 3, QUALITY_FAILED = -1 };
 
-#define USELESS 1e6f /* variance of a message that says failure [m^2, rad^2, ...] */
+#define USELESS 1e6f /* variance of a message of a failure [m^2, rad^2, ...] */
 
 static uint64_t interval_ns(const sender_t *s) { return (uint64_t)(1e9 / s->settings.rate_hz); }
 
@@ -102,12 +102,12 @@ static void count_resets(sender_t *s, const vfront_nav_t *nav)
     s->has_resets = 1;
 }
 
-static int send(sender_t *s, const vfront_nav_t *nav, const readings_t *readings, uint64_t now_ns,
+static int send(sender_t *s, const vfront_nav_t *nav, const imu_buffer_t *samples, uint64_t now_ns,
                 mavlink_message_t *out)
 {
     odometry_inputs_t in = {.T_body_imu = s->settings.T_body_imu, .stamp_sigma_s = s->settings.stamp_sigma_s};
     odometry_t o;
-    if (!readings_rate(readings, nav->t_ns, in.rate_rad_s))
+    if (!imu_buffer_rate(samples, nav->t_ns, in.rate_rad_s))
         memcpy(in.rate_rad_s, nav->gyro_bias_rad_s, sizeof in.rate_rad_s); /* no rate known */
     in.rate_sigma_rad_s = s->settings.noise.gyro_density * sqrt(s->settings.noise.rate_hz);
     odometry_of(&o, &s->frame, nav, &in);
@@ -151,16 +151,16 @@ static uint64_t out_ns(const sender_t *s, uint64_t target)
     return target > overdue_ns ? target : overdue_ns;
 }
 
-static int send_carried(sender_t *s, const readings_t *readings, uint64_t now_ns, mavlink_message_t *out)
+static int send_carried(sender_t *s, const imu_buffer_t *samples, uint64_t now_ns, mavlink_message_t *out)
 {
     vfront_nav_t carried;
     const uint64_t t_ns = target_ns(s);
-    if (!t_ns || !readings_carry(readings, &s->nav, &s->settings.noise, t_ns, &carried)) return 0;
+    if (!t_ns || !imu_buffer_propagate(samples, &s->nav, &s->settings.noise, t_ns, &carried)) return 0;
     s->carried++;
-    return send(s, &carried, readings, now_ns, out);
+    return send(s, &carried, samples, now_ns, out);
 }
 
-/** Usual interval and age: those of late, a frame that is missing left out. */
+/** Running means of interval and age, a missing frame left out. */
 static void measure(sender_t *s, const vfront_nav_t *nav, uint64_t now_ns)
 {
     const uint64_t lag_ns = now_ns > nav->t_ns ? now_ns - nav->t_ns : 0;
@@ -173,11 +173,11 @@ static void measure(sender_t *s, const vfront_nav_t *nav, uint64_t now_ns)
         s->frame_ns += s->frame_ns / 16; /* a rate that changed is followed in the end */
 }
 
-int sender_state(sender_t *s, const vfront_nav_t *nav, const readings_t *readings, uint64_t now_ns,
+int sender_state(sender_t *s, const vfront_nav_t *nav, const imu_buffer_t *samples, uint64_t now_ns,
                  mavlink_message_t out[SENDER_MESSAGES])
 {
     const uint8_t resets = s->reset_counter;
-    if (!state_is_one(nav->state)) return fail(s, now_ns, out);
+    if (!state_is_valid(nav->state)) return fail(s, now_ns, out);
     if (now_ns > nav->t_ns + SENDER_STALE_NS) {
         s->stale++;
         return fail(s, now_ns, out);
@@ -188,15 +188,15 @@ int sender_state(sender_t *s, const vfront_nav_t *nav, const readings_t *reading
     s->has_state = 1;
     if (nav->t_ns <= s->stamp_ns) return 0; /* messages of later times are out: it counts from the next one on */
     if (!is_due(s, nav->t_ns) && s->is_sending && s->reset_counter == resets) return 0;
-    return send(s, nav, readings, now_ns, out);
+    return send(s, nav, samples, now_ns, out);
 }
 
-int sender_tick(sender_t *s, const readings_t *readings, uint64_t now_ns, mavlink_message_t out[SENDER_MESSAGES])
+int sender_tick(sender_t *s, const imu_buffer_t *samples, uint64_t now_ns, mavlink_message_t out[SENDER_MESSAGES])
 {
     if (!s->has_state) return 0;
     if (now_ns > s->nav.t_ns + SENDER_STALE_NS) return fail(s, now_ns, out);
     const uint64_t target = target_ns(s);
-    return target && now_ns >= out_ns(s, target) ? send_carried(s, readings, now_ns, out) : 0;
+    return target && now_ns >= out_ns(s, target) ? send_carried(s, samples, now_ns, out) : 0;
 }
 
 uint64_t sender_next_ns(const sender_t *s)

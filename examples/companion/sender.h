@@ -3,7 +3,7 @@
  * What goes to the autopilot, and when. The rules of a sender that never hurts:
  *
  *   a state that is GOOD, COASTING or STEREO_ONLY   ODOMETRY at its time, quality 1..100 as the library has it
- *   between frames that are too far apart, and      the last state carried on by IMU readings, by 100 ms at most, its
+ *   between frames that are too far apart, and      the last state carried on by IMU samples, by 100 ms at most, its
  *   in place of one that does not come              covariance grown as far
  *   no state yet                                    silence
  *   LOST, values that are none, no state in time    quality -1 in one message, whose variances are so large that it
@@ -18,7 +18,7 @@
 
 #include "mavlink.h"
 #include "odometry.h"
-#include "readings.h"
+#include "imu_buffer.h"
 
 #define SENDER_CARRY_NS 100000000u /* longest time that a state is carried on */
 #define SENDER_STALE_NS 200000000u /* age from which on a state is stale: PX4 stops, too */
@@ -27,7 +27,7 @@
 /** Settings, which may change between calls. */
 typedef struct sender_settings {
     double rate_hz;           /**< Most messages a second, 1..100; states in between are carried on to keep it. */
-    int carries_on;           /**< 1: states are carried on by readings. */
+    int carries_on;           /**< 1: states are carried on by samples. */
     int has_vision_position;  /**< 1: VISION_POSITION_ESTIMATE beside ODOMETRY. */
     pose_t T_body_imu;        /**< Mount of the IMU. */
     vfront_imu_noise_t noise; /**< For states that are carried on. */
@@ -41,10 +41,10 @@ typedef struct sender {
     odometry_t last;                         /**< That was sent last. */
     vfront_nav_t nav;                        /**< Newest state. */
     int has_state;                           /**< 1: nav is one that may be sent. */
-    uint64_t frame_ns;                       /**< Usual time between states; 0: not known. */
-    uint64_t lag_ns;                         /**< Usual age of a state when it comes. */
+    uint64_t frame_ns;                       /**< Running mean of the time between states; 0: not known. */
+    uint64_t lag_ns;                         /**< Running mean of the age of a state when it comes. */
     int has_sent;                            /**< 1: `last` is one. */
-    int is_sending;                          /**< 1: the last message said no failure. */
+    int is_sending;                          /**< 1: the last message reported no failure. */
     int has_resets;                          /**< 1: nav_resets is known. */
     uint32_t nav_resets;                     /**< reset_counter of the last state. */
     uint8_t reset_counter;                   /**< Of messages. */
@@ -55,16 +55,16 @@ typedef struct sender {
 /**
  * Newest result.
  * @param[in]  nav       State of a result, whatever it is worth.
- * @param[in]  readings  On the clock of the state.
+ * @param[in]  samples  On the clock of the state.
  * @param[in]  now_ns    Companion's time.
  * @param[out] out       Messages to send, system and component not set.
  * @return Their number.
  */
-int sender_state(sender_t *sender, const vfront_nav_t *nav, const readings_t *readings, uint64_t now_ns,
+int sender_state(sender_t *sender, const vfront_nav_t *nav, const imu_buffer_t *samples, uint64_t now_ns,
                  mavlink_message_t out[SENDER_MESSAGES]);
 
 /** Called between results, every few ms. */
-int sender_tick(sender_t *sender, const readings_t *readings, uint64_t now_ns, mavlink_message_t out[SENDER_MESSAGES]);
+int sender_tick(sender_t *sender, const imu_buffer_t *samples, uint64_t now_ns, mavlink_message_t out[SENDER_MESSAGES]);
 
 /** When sender_tick() has something to do next [ns]; UINT64_MAX: nothing before the next result. */
 uint64_t sender_next_ns(const sender_t *sender);

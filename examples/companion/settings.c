@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "examples/common/tuning_names.h"
+
 static const char help[] =
     "usage: companion [options] --link LINK\n"
     "\n"
     "Cameras and an IMU in, MAVLink out: pose and velocity (ODOMETRY) and obstacles (OBSTACLE_DISTANCE) for PX4 and\n"
-    "ArduPilot. examples/README.md describes options, messages and set-up.\n"
+    "ArduPilot. examples/companion/README.md describes options, messages and set-up.\n"
     "\n"
     "in:\n"
     "  --source WHERE    synthetic, the default: a rendered flight; synthetic:640x400; a data set of replay,\n"
@@ -27,8 +29,8 @@ static const char help[] =
     "TIMESYNC;\n"
     "                    or iio:DEVICE, one of this machine's, by number or name, which needs --rig for mount and "
     "noise\n"
-    "  --imu-hz N        readings a second to ask the autopilot or the device for; 200\n"
-    "  --imu-delay MS    by which the autopilot's readings are late; without it 0, of RAW_IMU 11.25 (a filter of 20 "
+    "  --imu-hz N        samples a second to ask the autopilot or the device for; 200\n"
+    "  --imu-delay MS    by which the autopilot's samples are late; without it 0, of RAW_IMU 11.25 (a filter of 20 "
     "Hz)\n"
     "  --fast            a data set as fast as this machine can; its time is the clock\n"
     "  --slow N          a clock that is N times as slow, for a data set on a machine that is too slow for it\n"
@@ -50,7 +52,7 @@ static const char help[] =
     "  --stamp-sigma MS  standard deviation of stamps [ms]; 2\n"
     "\n"
     "process:\n"
-    "  --record FILE     record frames, readings and digests of results, which replay repeats bit for bit\n"
+    "  --record FILE     record frames, samples and digests of results, which replay repeats bit for bit\n"
     "  --view PORT       a web page on this machine's port: picture, tracks, path, state, health, times, 5 times a "
     "second;\n"
     "                    ADDRESS:PORT for others to look on, too: whoever reaches it sees it\n"
@@ -65,22 +67,22 @@ static const char help[] =
     "exit code: 0 done or stopped by a signal, 1 disk or memory, 2 wrong usage, 3 link, 4 source, 5 rig, 6 library,\n"
     "           7 --check found a fault\n";
 
-static int read_double(const char *text, double least, double most, double *number)
+static int read_double(const char *text, double min, double max, double *number)
 {
     char *end;
     errno = 0;
     const double value = strtod(text, &end);
-    if (end == text || *end || errno || !(value >= least && value <= most)) return 0;
+    if (end == text || *end || errno || !(value >= min && value <= max)) return 0;
     *number = value;
     return 1;
 }
 
-static int read_integer(const char *text, long least, long most, long *number)
+static int read_integer(const char *text, long min, long max, long *number)
 {
     char *end;
     errno = 0;
     *number = strtol(text, &end, 10);
-    return end != text && !*end && !errno && *number >= least && *number <= most;
+    return end != text && !*end && !errno && *number >= min && *number <= max;
 }
 
 static int set_source(struct settings *s, const char *text) { return s->source = text, CONTINUE; }
@@ -89,11 +91,11 @@ static int set_calibration(struct settings *s, const char *text) { return s->cal
 static int set_record(struct settings *s, const char *text) { return s->record = text, CONTINUE; }
 
 static int set_view(struct settings *s, const char *text) { return s->view = text, CONTINUE; }
-static int set_keep(struct settings *s, const char *text) { return s->keep = text, CONTINUE; }
+static int set_checkpoint(struct settings *s, const char *text) { return s->checkpoint = text, CONTINUE; }
 
 static int set_link(struct settings *s, const char *text)
 {
-    if (s->links == LINKS_MOST) return message(EXIT_USAGE, "--link: at most %d links", LINKS_MOST);
+    if (s->links == LINKS_MAX) return message(EXIT_USAGE, "--link: at most %d links", LINKS_MAX);
     s->link[s->links++] = text;
     return CONTINUE;
 }
@@ -142,6 +144,7 @@ static int set_tuning(struct settings *s, const char *text)
         return message(EXIT_USAGE, "--set %s: not NAME=VALUE with a whole number", text);
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     if (vfront_tuning_set(&s->tuning, name, (int32_t)value) == VFRONT_OK) return CONTINUE;
+    if (tuning_names_answer(name)) return message(EXIT_USAGE, "--set: %s", tuning_names_answer(name));
     return message(EXIT_USAGE, "--set %s: no such value, or out of its range; replay --set help lists them", text);
 }
 
@@ -150,7 +153,7 @@ static int set_number(struct settings *s, const char *name, const char *text)
 {
     const struct {
         const char *name;
-        double least, most;
+        double min, max;
         double *number;
     } doubles[] = {{"--imu-hz", 10.0, 1000.0, &s->imu_hz},     {"--imu-delay", 0.0, 200.0, &s->imu_delay_s},
                    {"--rate", 1.0, 100.0, &s->rate_hz},        {"--stamp-sigma", 0.0, 100.0, &s->delay_sigma_s},
@@ -158,22 +161,22 @@ static int set_number(struct settings *s, const char *name, const char *text)
     long number;
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++) {
         if (strcmp(name, doubles[i].name) != 0) continue;
-        if (read_double(text, doubles[i].least, doubles[i].most, doubles[i].number)) return CONTINUE;
-        return message(EXIT_USAGE, "%s %s: not a number in %g..%g", name, text, doubles[i].least, doubles[i].most);
+        if (read_double(text, doubles[i].min, doubles[i].max, doubles[i].number)) return CONTINUE;
+        return message(EXIT_USAGE, "%s %s: not a number in %g..%g", name, text, doubles[i].min, doubles[i].max);
     }
     const int is_frames = strcmp(name, "--frames") == 0, is_system = strcmp(name, "--system") == 0;
     const int is_answers = strcmp(name, "--answers") == 0;
-    const long least = is_answers ? 0 : 1;
+    const long min = is_answers ? 0 : 1;
     const int is_exposure = strcmp(name, "--exposure-us") == 0, is_readout = strcmp(name, "--readout-us") == 0;
     const int is_slow = strcmp(name, "--slow") == 0;
-    const long most = is_frames                   ? INT32_MAX
-                      : is_system                 ? 255
-                      : is_answers                ? 100000
-                      : is_exposure || is_readout ? 1000000
-                      : is_slow                   ? 1000
-                                                  : 99;
-    if (!read_integer(text, least, most, &number))
-        return message(EXIT_USAGE, "%s %s: not a whole number in %ld..%ld", name, text, least, most);
+    const long max = is_frames                   ? INT32_MAX
+                     : is_system                 ? 255
+                     : is_answers                ? 100000
+                     : is_exposure || is_readout ? 1000000
+                     : is_slow                   ? 1000
+                                                 : 99;
+    if (!read_integer(text, min, max, &number))
+        return message(EXIT_USAGE, "%s %s: not a whole number in %ld..%ld", name, text, min, max);
     if (is_frames)
         s->frames = (uint32_t)number;
     else if (is_exposure || is_readout)
@@ -211,9 +214,9 @@ static int read_option(struct settings *s, char **word, int *at)
     static const struct {
         const char *name;
         int (*set)(struct settings *s, const char *text);
-    } known[] = {{"--source", set_source}, {"--rig", set_rig},   {"--calibration", set_calibration},
-                 {"--link", set_link},     {"--keep", set_keep}, {"--imu", set_imu},
-                 {"--origin", set_origin}, {"--port", set_port}, {"--set", set_tuning},
+    } known[] = {{"--source", set_source}, {"--rig", set_rig},         {"--calibration", set_calibration},
+                 {"--link", set_link},     {"--keep", set_checkpoint}, {"--imu", set_imu},
+                 {"--origin", set_origin}, {"--port", set_port},       {"--set", set_tuning},
                  {"--record", set_record}, {"--view", set_view}};
     static const char *const numbers[] = {"--imu-hz",    "--rate",        "--stamp-sigma", "--frames",
                                           "--system",    "--answers",     "--realtime",    "--slow",
@@ -258,8 +261,8 @@ int settings_read(struct settings *s, int count, char **word)
         return message(EXIT_USAGE, "--fast: no IMU but the source's: the time of any other is the machine's");
     if (s->slow > 1 && s->iio) return message(EXIT_USAGE, "--slow: no IMU of iio: its time is the machine's");
     if (s->obstacle_height_m > 0.0 && !VFRONT_DENSE)
-        return message(EXIT_USAGE, "--obstacles: this build has no disparities; vfront_cfg.h says how it gets them");
+        return message(EXIT_USAGE, "--obstacles: this build has no disparities; vfront_cfg.h names the switch");
     if (s->obstacle_height_m > 0.0) s->tuning.dense = 1;
-    if (s->tuning.window == 0 && VFRONT_WINDOW) s->tuning.window = 1;
+    if (s->tuning.vio == 0 && VFRONT_VIO) s->tuning.vio = 1;
     return CONTINUE;
 }

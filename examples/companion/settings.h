@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Command line of the companion. examples/README.md describes every option.
+ * Command line of the companion. examples/companion/README.md describes every option.
  */
 #ifndef COMPANION_SETTINGS_H
 #define COMPANION_SETTINGS_H
 
-#include "examples/message.h"
+#include "examples/common/message.h"
 #include "links.h"
 #include "vfront.h"
 
@@ -19,8 +19,8 @@ enum {
 };
 
 struct settings {
-    const char *source, *rig, *calibration, *keep, *record, *view; /* NULL: not given; source always is */
-    const char *link[LINKS_MOST];
+    const char *source, *rig, *calibration, *checkpoint, *record, *view; /* NULL: not given; source always is */
+    const char *link[LINKS_MAX];
     int links;
     int imu_is_autopilots;
     const char *iio;            /* device; NULL: none */

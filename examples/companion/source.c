@@ -43,11 +43,11 @@ const char *source_start(source_t *s, const source_inputs_t *inputs)
 }
 
 const vfront_rig_t *source_rig(const source_t *s) { return s->kind->rig(s->of); }
-int source_has_readings(const source_t *s) { return s->kind->has_readings(s->of); }
+int source_has_samples(const source_t *s) { return s->kind->has_samples(s->of); }
 const char *source_fault(source_t *s) { return s->kind->fault(s->of); }
 uint64_t source_skipped(const source_t *s) { return s->kind->skipped(s->of); }
 
-source_found_t source_next(source_t *s, vfront_frame_t *frame, uint64_t *arrived_ns)
+source_status_t source_next(source_t *s, vfront_frame_t *frame, uint64_t *arrived_ns)
 {
     memset(frame, 0, sizeof *frame);
     return s->kind->next(s->of, frame, arrived_ns);

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "clock.h"
-#include "examples/calibration.h"
-#include "examples/message.h"
+#include "examples/replay/calibration.h"
+#include "examples/common/message.h"
 #include "source_pair.h"
 
 #define RETRY_NS 1000000000u /* between two tries */
@@ -80,7 +80,7 @@ static void set_caps(GstElement *sink)
     gst_caps_unref(caps);
 }
 
-/** Text of an error that the pipeline told. */
+/** Text of an error of the pipeline. */
 static const char *error_of(GstMessage *m)
 {
     GError *error = NULL;
@@ -244,8 +244,8 @@ static void take_down(struct pipeline *p, GstMessage *error)
     p->retry_ns = clock_ns() + RETRY_NS;
 }
 
-/** Hears what the pipeline tells: its end, or an error, behind which an end may come that is none. */
-static void hear(struct pipeline *p)
+/** Takes the pipeline's messages: its end, or an error, after which an end may follow that is none. */
+static void read_input(struct pipeline *p)
 {
     GstMessage *m;
     while (!p->is_down && (m = gst_bus_pop(p->bus)) != NULL) {
@@ -268,14 +268,14 @@ static void try_again(struct pipeline *p)
     p->fault = message_text("gst: the pipeline is back");
 }
 
-static source_found_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arrived_ns)
+static source_status_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arrived_ns)
 {
     struct pipeline *p = of;
     if (p->settings.frames && p->given == p->settings.frames) return SOURCE_END;
     const uint64_t end_ns = clock_ns() + POLL_NS;
     do {
         if (p->is_down) try_again(p);
-        if (!p->is_down) hear(p);
+        if (!p->is_down) read_input(p);
         if (p->is_down) clock_sleep_until_ns(clock_ns() + PULL_NS);
         for (int i = 0; i < p->count && !p->is_down; i++) {
             const char *error = take_newest(p, i, p->has_ended || source_is_missing(&p->camera[i]) ? 0 : PULL_NS);
@@ -330,7 +330,7 @@ static uint64_t skipped(const void *of) { return (void)of, 0; }
 static const char *fault_of(void *of) { return (void)of, (const char *)NULL; }
 static const vfront_rig_t *rig_of(const void *of) { return (void)of, (const vfront_rig_t *)NULL; }
 
-static source_found_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arrived_ns)
+static source_status_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arrived_ns)
 {
     (void)of;
     (void)frame;
@@ -339,7 +339,7 @@ static source_found_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arri
 }
 #endif
 
-static int has_readings(const void *of)
+static int has_samples(const void *of)
 {
     (void)of;
     return 0;
@@ -348,7 +348,7 @@ static int has_readings(const void *of)
 const source_kind_t source_gst = {.open = open_pipeline,
                                   .close = close_pipeline,
                                   .rig = rig_of,
-                                  .has_readings = has_readings,
+                                  .has_samples = has_samples,
                                   .next = next_frame,
                                   .done = done,
                                   .fault = fault_of,

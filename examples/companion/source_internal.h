@@ -13,8 +13,8 @@ typedef struct source_kind {
     void (*close)(void *of);
     const char *(*start)(void *of, const source_inputs_t *inputs); /* NULL: nothing to do */
     const vfront_rig_t *(*rig)(const void *of);
-    int (*has_readings)(const void *of);
-    source_found_t (*next)(void *of, vfront_frame_t *frame, uint64_t *arrived_ns);
+    int (*has_samples)(const void *of);
+    source_status_t (*next)(void *of, vfront_frame_t *frame, uint64_t *arrived_ns);
     void (*done)(void *of); /* NULL: nothing to do */
     const char *(*fault)(void *of);
     uint64_t (*skipped)(const void *of);

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "examples/calibration.h"
-#include "examples/message.h"
+#include "examples/replay/calibration.h"
+#include "examples/common/message.h"
 #include "source_pair.h"
 
 enum { BUFFERS = 4, PATH = 64, NONE = -1 };
@@ -270,7 +270,7 @@ static void give_back(struct device *d)
     if (held == NONE || d->fd < 0) return;
     d->held = NONE;
     d->seen->is_held = 0;
-    (void)give(d, held); /* a device that went away says so when it is read */
+    (void)give(d, held); /* a device that went away fails when it is read */
 }
 
 /** Start of exposure by the stamp of a buffer. A driver stamps the start of exposure or the end of the frame. */
@@ -324,7 +324,7 @@ static void take_newest(struct cameras *c, int i)
         c->skipped += d->held != NONE && i == 0;
         give_back(d);
         hold(c, i, &b);
-        if (b.flags & V4L2_BUF_FLAG_ERROR) give_back(d); /* damaged on the way */
+        if (b.flags & V4L2_BUF_FLAG_ERROR) give_back(d); /* damaged by the driver */
     }
 }
 
@@ -360,7 +360,7 @@ static void wait_for_one(struct cameras *c)
     }
 }
 
-static source_found_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arrived_ns)
+static source_status_t next_frame(void *of, vfront_frame_t *frame, uint64_t *arrived_ns)
 {
     struct cameras *c = of;
     if (c->settings.frames && c->given == c->settings.frames) return SOURCE_END;
@@ -390,7 +390,7 @@ static void done(void *of)
 static const vfront_rig_t *rig_of(const void *of) { return &((const struct cameras *)of)->rig; }
 static uint64_t skipped(const void *of) { return ((const struct cameras *)of)->skipped; }
 
-static int has_readings(const void *of)
+static int has_samples(const void *of)
 {
     (void)of;
     return 0;
@@ -408,7 +408,7 @@ const source_kind_t source_v4l2 = {.open = open_cameras,
                                    .close = close_cameras,
                                    .start = start_cameras,
                                    .rig = rig_of,
-                                   .has_readings = has_readings,
+                                   .has_samples = has_samples,
                                    .next = next_frame,
                                    .done = done,
                                    .fault = fault_of,

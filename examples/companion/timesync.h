@@ -2,43 +2,43 @@
  *
  * Clock of the autopilot beside that of the companion: offset and skew, with standard deviations, from round trips of
  * MAVLink's TIMESYNC. A request goes out at sent_ns and comes back at received_ns with the autopilot's own time; the
- * true offset lies within half of the round trip either way. A Kalman filter of both takes each round trip for as good
- * as it was short beside the shortest of late; what all of them have in common, a way there that is longer than the way
- * back, no filter sees: a quarter of the shortest round trip is added to the deviation for it.
+ * true offset lies within half of the round trip of the estimate. A Kalman filter of both weights each round trip by
+ * how short it was beside the shortest of late. No filter observes a path there that is longer than the path back: a
+ * quarter of the shortest round trip is added to the deviation for it.
  */
 #ifndef COMPANION_TIMESYNC_H
 #define COMPANION_TIMESYNC_H
 
 #include <stdint.h>
 
-#define TIMESYNC_LATE 64                /* round trips among which the shortest is looked for */
-#define TIMESYNC_LEAST 8                /* round trips before anything is said */
-#define TIMESYNC_SIGMA_MOST_S 3e-3      /* larger deviations: nothing is said */
-#define TIMESYNC_SILENCE_NS 10000000000 /* without a round trip: nothing is said */
+#define TIMESYNC_RECENT 64              /* round trips among which the shortest is looked for */
+#define TIMESYNC_MIN 8                  /* round trips before there is an offset */
+#define TIMESYNC_SIGMA_MAX_S 3e-3       /* larger deviations: no offset */
+#define TIMESYNC_SILENCE_NS 10000000000 /* without a round trip: no offset */
 
 /** What became of a round trip. */
-typedef enum timesync_taken {
-    TIMESYNC_TAKEN = 0,
-    TIMESYNC_STRANGE = 1, /**< Not taken: negative, over 1 s, or too far from all before. */
-    TIMESYNC_ANEW = 2     /**< Taken as the first one: several in a row agree that the clock was set. */
-} timesync_taken_t;
+typedef enum timesync_result {
+    TIMESYNC_ACCEPTED = 0,
+    TIMESYNC_OUTLIER = 1, /**< Not taken: negative, over 1 s, or too far from all before. */
+    TIMESYNC_RESET = 2    /**< Taken as the first one: several in a row agree that the clock was set. */
+} timesync_result_t;
 
 /** Filter. Zero it before the first round trip. */
 typedef struct timesync {
-    uint32_t count;               /**< Round trips taken. */
-    int64_t base_ns;              /**< Offset from which offset_s counts: autopilot - companion. */
-    uint64_t at_ns;               /**< Companion's time of the state. */
-    double offset_s;              /**< Offset at at_ns, beyond base_ns. */
-    double skew;                  /**< Its change [s/s]. */
-    double P[3];                  /**< Variances of offset and skew: PP, PS, SS. */
-    double trip_s[TIMESYNC_LATE]; /**< Of late, a ring. */
-    int64_t strange_ns;           /**< Offset of the last strange one. */
-    uint32_t strange;             /**< Strange ones in a row that agree. */
-    uint32_t resets;              /**< Clocks that were set. */
+    uint32_t count;                 /**< Round trips taken. */
+    int64_t base_ns;                /**< Offset from which offset_s counts: autopilot - companion. */
+    uint64_t at_ns;                 /**< Companion's time of the state. */
+    double offset_s;                /**< Offset at at_ns, beyond base_ns. */
+    double skew;                    /**< Its change [s/s]. */
+    double P[3];                    /**< Variances of offset and skew: PP, PS, SS. */
+    double trip_s[TIMESYNC_RECENT]; /**< Of late, a ring. */
+    int64_t outlier_ns;             /**< Offset of the last strange one. */
+    uint32_t outlier;               /**< Strange ones in a row that agree. */
+    uint32_t resets;                /**< Clocks that were set. */
 } timesync_t;
 
 /** A round trip. remote_ns: the autopilot's time as it answered. */
-timesync_taken_t timesync_add(timesync_t *sync, uint64_t sent_ns, int64_t remote_ns, uint64_t received_ns);
+timesync_result_t timesync_add(timesync_t *sync, uint64_t sent_ns, int64_t remote_ns, uint64_t received_ns);
 
 /**
  * Time of the companion for one of the autopilot.

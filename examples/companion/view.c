@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "examples/message.h"
+#include "examples/common/message.h"
 
 /* ---- opening and closing ----------------------------------------------------------------------------------------- */
 
@@ -64,7 +64,7 @@ const char *view_open(view_t *v, const char *where)
     if (error) return error;
     for (int i = 0; i < VIEW_CLIENTS; i++) v->client[i].fd = -1;
     v->newest = -1;
-    v->path_stride = 1;
+    v->trajectory_stride = 1;
     v->is_open = 1;
     return NULL;
 }
@@ -111,7 +111,7 @@ static void answer_page(view_client_t *c)
 
 static void answer_now(view_t *v, view_client_t *c, uint64_t now_ns)
 {
-    v->looked_ns = now_ns;
+    v->requested_ns = now_ns;
     if (v->newest < 0) {
         answer_line(c, "503 Service Unavailable", "Retry-After: 1\r\n", "no frame yet\n");
         return;
@@ -162,7 +162,7 @@ static void answer(view_t *v, view_client_t *c, uint64_t now_ns)
 }
 
 /** Reads on; 0: the connection has ended. */
-static int hear(view_t *v, view_client_t *c, uint64_t now_ns)
+static int read_input(view_t *v, view_client_t *c, uint64_t now_ns)
 {
     const ssize_t n = recv(c->fd, c->request + c->request_bytes, sizeof c->request - 1 - c->request_bytes, 0);
     if (n == 0) return 0;
@@ -179,7 +179,7 @@ static int hear(view_t *v, view_client_t *c, uint64_t now_ns)
 }
 
 /** Sends on; 0: the connection has ended. */
-static int tell(view_t *v, view_client_t *c, uint64_t now_ns)
+static int write_output(view_t *v, view_client_t *c, uint64_t now_ns)
 {
     const ssize_t n = send(c->fd, c->out, c->out_bytes, MSG_NOSIGNAL);
     if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -211,7 +211,7 @@ static void take_connections(view_t *v, uint64_t now_ns)
     }
 }
 
-void view_turn(view_t *v, uint64_t now_ns)
+void view_service(view_t *v, uint64_t now_ns)
 {
     if (!v->is_open) return;
     pthread_mutex_lock(&v->lock);
@@ -220,8 +220,8 @@ void view_turn(view_t *v, uint64_t now_ns)
         view_client_t *c = &v->client[i];
         if (c->fd < 0) continue;
         int good = now_ns < c->seen_ns + VIEW_IDLE_NS;
-        if (good && !c->out_bytes) good = hear(v, c, now_ns);
-        if (good && c->out_bytes) good = tell(v, c, now_ns);
+        if (good && !c->out_bytes) good = read_input(v, c, now_ns);
+        if (good && c->out_bytes) good = write_output(v, c, now_ns);
         if (!good) end(v, c);
     }
     pthread_mutex_unlock(&v->lock);
@@ -232,7 +232,7 @@ int view_fds(view_t *v, struct pollfd *fds)
     int n = 0;
     if (!v->is_open) return 0;
     fds[n++] = (struct pollfd){.fd = v->listener, .events = POLLIN};
-    for (int i = 0; i < VIEW_CLIENTS; i++) /* of the same thread as view_turn() */
+    for (int i = 0; i < VIEW_CLIENTS; i++) /* of the same thread as view_service() */
         if (v->client[i].fd >= 0)
             fds[n++] = (struct pollfd){.fd = v->client[i].fd, .events = v->client[i].out_bytes ? POLLOUT : POLLIN};
     return n;
@@ -241,19 +241,20 @@ int view_fds(view_t *v, struct pollfd *fds)
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
 /** Adds a place to the path, of which the last point is always the last place. */
-static void add_to_path(view_t *v, const vfront_nav_t *nav)
+static void add_to_trajectory(view_t *v, const vfront_nav_t *nav)
 {
-    float *last = v->path_m[v->path_count ? v->path_count - 1 : 0];
-    if (!v->path_count || v->path_skipped >= v->path_stride) {
-        if (v->path_count == VIEW_PATH) {
-            for (uint32_t i = 0; i < VIEW_PATH / 2; i++) memcpy(v->path_m[i], v->path_m[2 * i], sizeof *v->path_m);
-            v->path_count = VIEW_PATH / 2;
-            v->path_stride *= 2;
+    float *last = v->trajectory_m[v->trajectory_count ? v->trajectory_count - 1 : 0];
+    if (!v->trajectory_count || v->trajectory_skipped >= v->trajectory_stride) {
+        if (v->trajectory_count == VIEW_TRAJECTORY) {
+            for (uint32_t i = 0; i < VIEW_TRAJECTORY / 2; i++)
+                memcpy(v->trajectory_m[i], v->trajectory_m[2 * i], sizeof *v->trajectory_m);
+            v->trajectory_count = VIEW_TRAJECTORY / 2;
+            v->trajectory_stride *= 2;
         }
-        last = v->path_m[v->path_count++];
-        v->path_skipped = 0;
+        last = v->trajectory_m[v->trajectory_count++];
+        v->trajectory_skipped = 0;
     }
-    v->path_skipped++;
+    v->trajectory_skipped++;
     for (int k = 0; k < 2; k++) last[k] = (float)nav->position_m[k];
 }
 
@@ -266,15 +267,15 @@ static uint32_t bin_of(double us)
     return bin < VIEW_TIMES ? bin : VIEW_TIMES - 1;
 }
 
-int view_wants(view_t *v, const vfront_result_t *r, uint64_t now_ns)
+int view_is_due(view_t *v, const vfront_result_t *r, uint64_t now_ns)
 {
     if (!v->is_open) return 0;
-    if (r->nav.t_ns) add_to_path(v, &r->nav);
+    if (r->nav.t_ns) add_to_trajectory(v, &r->nav);
     v->times[bin_of((double)r->timing.step_us)]++;
     v->steps++;
     if (now_ns < v->made_ns + VIEW_PERIOD_NS) return 0;
     if (pthread_mutex_trylock(&v->lock) != 0) return 0; /* the next frame will do */
-    const int looks = v->looked_ns && now_ns < v->looked_ns + VIEW_LOOKS_NS;
+    const int looks = v->requested_ns && now_ns < v->requested_ns + VIEW_ACTIVE_NS;
     pthread_mutex_unlock(&v->lock);
     return looks || v->newest < 0;
 }
@@ -323,7 +324,7 @@ static int free_buffer(view_t *v)
     return found;
 }
 
-void view_take(view_t *v, const vfront_result_t *r, const view_frame_t *frame, uint64_t now_ns)
+void view_update(view_t *v, const vfront_result_t *r, const view_frame_t *frame, uint64_t now_ns)
 {
     static const char head[] =
         "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nCache-Control: no-store\r\n"

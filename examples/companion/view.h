@@ -4,12 +4,13 @@
  * sigmas, health, and times of steps as a histogram, 5 times a second. A small HTTP/1.1 server of two answers:
  *   GET /      the page: view.html, one file without any other
  *   GET /now   what it draws: a line of JSON, then the picture, grey, a byte a pixel, its size in the JSON
- * It gives what it shows to whoever reaches its port, takes no orders, and is on this machine alone unless told
+ * It gives what it shows to whoever reaches its port, takes no orders, and is on this machine alone unless set
  * otherwise. Answers lie in three buffers of fixed size: one that is the newest, and two that slow readers may still
  * hold; with all of them held a picture is passed over. Nothing is made while nobody looks.
  *
- * The thread of the cameras calls view_wants() and view_take(), after all messages of the frame are out; the thread of
- * the links calls view_fds() and view_turn(). Neither waits.
+ * The thread of the cameras calls view_is_due() and view_update(), after all messages of the frame are out; the thread
+ * of
+ * the links calls view_fds() and view_service(). Neither waits.
  */
 #ifndef COMPANION_VIEW_H
 #define COMPANION_VIEW_H
@@ -20,15 +21,15 @@
 
 #include "vfront.h"
 
-#define VIEW_CLIENTS 4            /* at a time; others are turned away */
-#define VIEW_PERIOD_NS 190000000u /* least time between two pictures: 5 Hz */
-#define VIEW_LOOKS_NS 2000000000u /* time after a request during which someone looks */
-#define VIEW_IDLE_NS 10000000000u /* a connection on which nothing goes on for that long is closed */
-#define VIEW_WIDTH 640            /* picture at most; larger ones are made smaller by a whole factor */
+#define VIEW_CLIENTS 4             /* at a time; others are turned away */
+#define VIEW_PERIOD_NS 190000000u  /* least time between two pictures: 5 Hz */
+#define VIEW_ACTIVE_NS 2000000000u /* time after a request during which someone looks */
+#define VIEW_IDLE_NS 10000000000u  /* a connection on which nothing goes on for that long is closed */
+#define VIEW_WIDTH 640             /* picture at most; larger ones are made smaller by a whole factor */
 #define VIEW_HEIGHT 480
 #define VIEW_TEXT 65536 /* bytes of JSON at most */
 #define VIEW_REQUEST 2048
-#define VIEW_PATH 512 /* points of the path; when full, every second one is dropped */
+#define VIEW_TRAJECTORY 512 /* points of the path; when full, every second one is dropped */
 #define VIEW_BUFFERS 3
 #define VIEW_TIMES                                                                                                     \
     52 /* bins of the histogram: four a factor of two, from 64 us to 0.5 s; first and last take the rest */
@@ -55,7 +56,7 @@ typedef struct view_client {
 /** Picture and its company, beside the result. */
 typedef struct view_frame {
     const vfront_picture_t *picture; /**< Of camera 0, the one that the result is of; in host memory. */
-    const char *distrust;            /**< Why the state is not told; NULL: it is. */
+    const char *rejection;           /**< Why the state is not sent; NULL: it is. */
     const double *euler_rad;         /**< Roll, pitch, yaw of the body, as ODOMETRY has them; NULL: not known. */
 } view_frame_t;
 
@@ -65,13 +66,14 @@ typedef struct view {
     int port; /**< That it listens on. */
     pthread_mutex_t lock;
     view_client_t client[VIEW_CLIENTS];
-    uint64_t looked_ns; /**< Last request for GET /now. */
-    int newest;         /**< Buffer; -1: none yet. */
+    uint64_t requested_ns; /**< Last request for GET /now. */
+    int newest;            /**< Buffer; -1: none yet. */
     view_buffer_t buffer[VIEW_BUFFERS];
     /* of the thread of the cameras */
     uint64_t made_ns;
-    float path_m[VIEW_PATH][2];
-    uint32_t path_count, path_stride, path_skipped; /**< One frame in path_stride is on the path. */
+    float trajectory_m[VIEW_TRAJECTORY][2];
+    uint32_t trajectory_count, trajectory_stride,
+        trajectory_skipped; /**< One frame in trajectory_stride is on the path. */
     uint32_t times[VIEW_TIMES];
     uint64_t steps;
 } view_t;
@@ -82,10 +84,10 @@ const char *view_open(view_t *view, const char *where);
 void view_close(view_t *view);
 
 /** Adds a result to path and histogram. Returns 1 where someone looks and the next picture is due. */
-int view_wants(view_t *view, const vfront_result_t *result, uint64_t now_ns);
+int view_is_due(view_t *view, const vfront_result_t *result, uint64_t now_ns);
 
 /** Makes the picture. */
-void view_take(view_t *view, const vfront_result_t *result, const view_frame_t *frame, uint64_t now_ns);
+void view_update(view_t *view, const vfront_result_t *result, const view_frame_t *frame, uint64_t now_ns);
 
 /** JSON of a result in one line of VIEW_TEXT bytes at most, where lists end early. `size`: columns, rows of the
  *  picture, and the factor by which it is smaller than the camera's. Returns its bytes. */
@@ -96,7 +98,7 @@ size_t view_text(char *text, const view_t *view, const vfront_result_t *result, 
 int view_fds(view_t *view, struct pollfd *fds);
 
 /** Takes connections, reads requests and sends answers, as far as sockets take them. */
-void view_turn(view_t *view, uint64_t now_ns);
+void view_service(view_t *view, uint64_t now_ns);
 
 /** view.html. */
 extern const char view_page[];

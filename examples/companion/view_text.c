@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "examples/state.h"
+#include "examples/replay/state.h"
 #include "view.h"
 
 #define RESERVE 64 /* bytes that lists leave free for what ends the line */
@@ -23,11 +23,11 @@ static size_t room(const struct line *l) { return VIEW_TEXT - l->bytes; }
 __attribute__((format(printf, 3, 4))) static int add(struct line *l, size_t reserve, const char *format, ...)
 {
     va_list list;
-    const size_t most = room(l) > reserve ? room(l) - reserve : 0;
+    const size_t max = room(l) > reserve ? room(l) - reserve : 0;
     va_start(list, format);
-    const int n = vsnprintf(l->text + l->bytes, most, format, list);
+    const int n = vsnprintf(l->text + l->bytes, max, format, list);
     va_end(list);
-    if (n < 0 || (size_t)n >= most) return 0;
+    if (n < 0 || (size_t)n >= max) return 0;
     l->bytes += (size_t)n;
     return 1;
 }
@@ -61,7 +61,7 @@ static void add_state(struct line *l, const vfront_nav_t *n, const view_frame_t 
     double sigma[15];
     for (int i = 0; i < 15; i++) sigma[i] = sqrt(fmax(state_variance(n, i), 0.0));
     add_text(l, "state", state_name(n->state));
-    add_text(l, "distrust", f->distrust);
+    add_text(l, "distrust", f->rejection);
     add(l, RESERVE,
         "\"quality\":%" PRIu32 ",\"flags\":%" PRIu32 ",\"age_ms\":%" PRIu64 ",\"landmarks\":%" PRIu32
         ",\"resets\":%" PRIu32 ",\"has_state\":%d,",
@@ -77,7 +77,7 @@ static void add_state(struct line *l, const vfront_nav_t *n, const view_frame_t 
     add_numbers(l, "gyro_bias_sigma_dps", sigma + 9, 3, DEGREES);
     add_numbers(l, "accel_bias_sigma_m_s2", sigma + 12, 3, 1.0);
     add_numbers(l, "offset_ms", (const double[2]){n->offset_s, n->offset_sigma_s}, 2, 1e3);
-    add_numbers(l, "misfit", &n->misfit, 1, 1.0);
+    add_numbers(l, "residual_mean_square", &n->residual_mean_square, 1, 1.0);
     add_numbers(l, "position_covariance",
                 (const double[3]){state_covariance(n, 0, 0), state_covariance(n, 0, 1), state_covariance(n, 1, 1)}, 3,
                 1.0);
@@ -94,8 +94,8 @@ static void add_health(struct line *l, const vfront_result_t *r)
     add_text(l, "stereo", stereo[h->stereo & 3u]);
     add(l, RESERVE,
         "\"health_quality\":%" PRIu32 ",\"followed\":%" PRIu32 ",\"born\":%" PRIu32 ",\"missing\":%" PRIu32
-        ",\"frozen\":%" PRIu32 ",\"imu_faults\":%" PRIu32 ",\"readings\":%" PRIu32 ",",
-        h->quality, h->followed, h->born, h->missing, frozen, h->imu, h->imu_readings);
+        ",\"frozen\":%" PRIu32 ",\"imu_faults\":%" PRIu32 ",\"samples\":%" PRIu32 ",",
+        h->quality, h->followed, h->born, h->missing, frozen, h->imu, h->imu_samples);
     add_numbers(l, "brightness_grey", (const double[1]){(double)h->brightness_grey[0]}, 1, 1.0);
 }
 
@@ -106,11 +106,11 @@ static void add_times(struct line *l, const view_t *v, const vfront_result_t *r)
     for (int i = 0; i < VIEW_TIMES; i++) add(l, RESERVE, "%" PRIu32 "%s", v->times[i], i + 1 < VIEW_TIMES ? "," : "],");
 }
 
-static void add_path(struct line *l, const view_t *v)
+static void add_trajectory(struct line *l, const view_t *v)
 {
-    add(l, RESERVE, "\"path_m\":[");
-    for (uint32_t i = 0; i < v->path_count; i++)
-        add(l, RESERVE, "%s[%.2f,%.2f]", i ? "," : "", (double)v->path_m[i][0], (double)v->path_m[i][1]);
+    add(l, RESERVE, "\"trajectory_m\":[");
+    for (uint32_t i = 0; i < v->trajectory_count; i++)
+        add(l, RESERVE, "%s[%.2f,%.2f]", i ? "," : "", (double)v->trajectory_m[i][0], (double)v->trajectory_m[i][1]);
     add(l, RESERVE, "],");
 }
 
@@ -157,7 +157,7 @@ size_t view_text(char *text, const view_t *v, const vfront_result_t *r, const vi
     add_state(&l, &r->nav, f);
     add_health(&l, r);
     add_times(&l, v, r);
-    add_path(&l, v);
+    add_trajectory(&l, v);
     add_stixels(&l, r);
     add_tracks(&l, r);
     add(&l, 0, "}\n");

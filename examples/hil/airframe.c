@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "airframe.h"
 
-#include "examples/pose.h"
-#include "examples/synthetic_internal.h"
+#include "examples/common/pose.h"
+#include "examples/synthetic/renderer.h"
 
 #define ROTORS 4
 #define LAG_S 0.03      /* of a rotor's thrust */
@@ -13,7 +13,7 @@
 #define LEG_SPRING_N_M 1500.0
 #define LEG_DAMPER_N_S_M 30.0
 #define LEG_GRIP_N_S_M 30.0 /* friction of a foot for 1 m/s */
-#define GRIP_MOST 0.6       /* of the force on it */
+#define GRIP_MAX 0.6        /* of the force on it */
 #define HOVER_HZ 120.0      /* of a rotor that carries a fourth of the weight */
 #define SHAKE_M_S2 1.0      /* a rotor's vibration then */
 #define SHAKE_RAD_S 0.01    /* of the rates */
@@ -43,7 +43,7 @@ void airframe_begin(airframe_t *a, double x_m, double y_m, uint64_t seed)
     a->p_m[1] = y_m;
     a->p_m[2] = AIRFRAME_LEGS_M - AIRFRAME_MASS_KG * AIRFRAME_GRAVITY_M_S2 / (ROTORS * LEG_SPRING_N_M);
     a->force_m_s2[2] = AIRFRAME_GRAVITY_M_S2;
-    a->least_up = 1.0;
+    a->tilt_cosine_min = 1.0;
     a->random = synthetic_hash(seed);
 }
 
@@ -62,7 +62,7 @@ static int add_leg(airframe_t *a, int leg, int is_landing, double force_n[3], do
     const double up = LEG_SPRING_N_M * depth - LEG_DAMPER_N_S_M * speed[2];
     push[2] = up > 0.0 ? up : 0.0;
     const double slide = LEG_GRIP_N_S_M * square_root(speed[0] * speed[0] + speed[1] * speed[1] + 1e-6);
-    const double share = slide > GRIP_MOST * push[2] ? GRIP_MOST * push[2] / slide : 1.0;
+    const double share = slide > GRIP_MAX * push[2] ? GRIP_MAX * push[2] / slide : 1.0;
     for (int k = 0; k < 2; k++) push[k] = -share * LEG_GRIP_N_S_M * speed[k];
     rotate_back(push_body, a->R_world_body, push);
     cross(turn, foot, push_body);
@@ -112,8 +112,8 @@ void airframe_step(airframe_t *a, const double asked_n[4])
     const double t = AIRFRAME_STEP_S, root = square_root(2.0 * t / GUST_S);
     double force_n[3], torque_nm[3], spin[3], momentum[3];
     for (int i = 0; i < ROTORS; i++) {
-        const double most = asked_n[i] < AIRFRAME_ROTOR_MOST_N ? asked_n[i] : AIRFRAME_ROTOR_MOST_N;
-        a->thrust_n[i] += t / LAG_S * ((most > 0.0 ? most : 0.0) - a->thrust_n[i]);
+        const double max = asked_n[i] < AIRFRAME_ROTOR_MAX_N ? asked_n[i] : AIRFRAME_ROTOR_MAX_N;
+        a->thrust_n[i] += t / LAG_S * ((max > 0.0 ? max : 0.0) - a->thrust_n[i]);
         const double share = a->thrust_n[i] * ROTORS / (AIRFRAME_MASS_KG * AIRFRAME_GRAVITY_M_S2);
         a->turns[i] += t * HOVER_HZ * (1.0 + 0.04 * i) * square_root(share + 1e-6);
     }
@@ -129,7 +129,7 @@ void airframe_step(airframe_t *a, const double asked_n[4])
         a->rate_rad_s[k] += t * (torque_nm[k] - spin[k]) / inertia[k];
     }
     turn(a);
-    if (a->R_world_body[8] < a->least_up) a->least_up = a->R_world_body[8];
+    if (a->R_world_body[8] < a->tilt_cosine_min) a->tilt_cosine_min = a->R_world_body[8];
 }
 
 /* ---- IMU --------------------------------------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ void airframe_step(airframe_t *a, const double asked_n[4])
 void airframe_imu_noise(vfront_imu_noise_t *noise)
 {
     const vfront_imu_noise_t n = {
-        1.7e-4, 2e-3, 2e-5, 3e-3, 17.0, 150.0, 1e9 / AIRFRAME_READING_NS, AIRFRAME_GRAVITY_M_S2};
+        1.7e-4, 2e-3, 2e-5, 3e-3, 17.0, 150.0, 1e9 / AIRFRAME_SAMPLE_NS, AIRFRAME_GRAVITY_M_S2};
     *noise = n;
 }
 
@@ -153,8 +153,8 @@ void airframe_imu_begin(airframe_imu_t *imu, uint64_t seed)
 
 void airframe_imu_read(airframe_imu_t *imu, const airframe_t *a, uint64_t t_ns, vfront_imu_t *r)
 {
-    static const double way[ROTORS][3] = {{0.6, 0.3, 0.74}, {-0.4, 0.7, 0.59}, {0.7, -0.5, 0.51}, {0.2, 0.8, -0.57}};
-    const double root = square_root(1e9 / AIRFRAME_READING_NS);
+    static const double axes[ROTORS][3] = {{0.6, 0.3, 0.74}, {-0.4, 0.7, 0.59}, {0.7, -0.5, 0.51}, {0.2, 0.8, -0.57}};
+    const double root = square_root(1e9 / AIRFRAME_SAMPLE_NS);
     vfront_imu_noise_t n;
     airframe_imu_noise(&n);
     r->t_ns = t_ns;
@@ -165,8 +165,8 @@ void airframe_imu_read(airframe_imu_t *imu, const airframe_t *a, uint64_t t_ns, 
         r->accel_m_s2[k] = a->force_m_s2[k] + imu->accel_bias_m_s2[k] + n.accel_density * root * normal(&imu->random);
         for (int i = 0; i < ROTORS; i++) {
             const double share = a->thrust_n[i] * ROTORS / (AIRFRAME_MASS_KG * AIRFRAME_GRAVITY_M_S2);
-            r->accel_m_s2[k] += SHAKE_M_S2 * share * way[i][k] * sine(a->turns[i]);
-            r->gyro_rad_s[k] += SHAKE_RAD_S * share * way[i][(k + 1) % 3] * cosine(a->turns[i]);
+            r->accel_m_s2[k] += SHAKE_M_S2 * share * axes[i][k] * sine(a->turns[i]);
+            r->gyro_rad_s[k] += SHAKE_RAD_S * share * axes[i][(k + 1) % 3] * cosine(a->turns[i]);
         }
     }
 }

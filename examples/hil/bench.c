@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * hil-bench: plays a data set, a recording or the rendered flight to hil-board, and judges what comes back.
- * examples/README.md has the options.
+ * examples/hil/README.md has the options.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/message.h"
+#include "examples/common/message.h"
+#include "examples/common/tuning_names.h"
 #include "junit.h"
 #include "loop_rules.h"
 #include "paced.h"
@@ -22,7 +23,7 @@ static const char help[] =
     "options:\n"
     "  --board HOST:PORT   where hil-board waits, 127.0.0.1:14600 without it\n"
     "  --datagrams         frames over UDP, to the same address and port; what is lost is sent again\n"
-    "  --line LINK         readings of the IMU and MAVLink over udp:HOST:PORT:LOCAL or serial:DEVICE:BAUD, as between\n"
+    "  --line LINK         samples of the IMU and MAVLink over udp:HOST:PORT:LOCAL or serial:DEVICE:BAUD, as between\n"
     "                      autopilot and companion; the board has --line, too\n"
     "  --paced             frames at the times of their stamps: latency and deadlines; without it lock step: every\n"
     "                      result must have the digests of this computer's\n"
@@ -47,7 +48,7 @@ static const char help[] =
 
 struct bench {
     const char *board, *dataset, *fault, *junit, *only, *row, *draw;
-    session_ways_t ways;
+    session_transports_t transports;
     int paced, faults, fly, real_time, list, failover;
     uint32_t skipped; /* rows of --faults that this board cannot have */
     uint32_t frames, seconds;
@@ -66,9 +67,11 @@ static int set_tuning(struct bench *b, const char *text)
     if (!equals) return message(EXIT_USAGE, "--set %s: not NAME=VALUE", text);
     snprintf(name, sizeof name, "%.*s", (int)(equals - text), text);
     const long value = strtol(equals + 1, &end, 10);
-    if (!equals[1] || *end || vfront_tuning_set(&b->tuning, name, (int32_t)value))
+    if (!equals[1] || *end || vfront_tuning_set(&b->tuning, name, (int32_t)value)) {
+        if (tuning_names_answer(name)) return message(EXIT_USAGE, "--set: %s", tuning_names_answer(name));
         return message(EXIT_USAGE, "--set %s: no such tuning value, or out of its range; replay --set help has all",
                        text);
+    }
     return CONTINUE;
 }
 
@@ -83,12 +86,12 @@ static int set_port(struct bench *b, const char *text)
     return message(EXIT_USAGE, "--port %s: not auto, host or cuda", text);
 }
 
-static int set_number(uint32_t *to, const char *name, const char *text, long most)
+static int set_number(uint32_t *to, const char *name, const char *text, long max)
 {
     char *end;
     const long value = strtol(text, &end, 10);
-    if (value < 1 || *end || value > most)
-        return message(EXIT_USAGE, "%s %s: not a number from 1 to %ld", name, text, most);
+    if (value < 1 || *end || value > max)
+        return message(EXIT_USAGE, "%s %s: not a number from 1 to %ld", name, text, max);
     *to = (uint32_t)value;
     return CONTINUE;
 }
@@ -106,8 +109,8 @@ static int read_value(struct bench *b, const char *name, const char *value)
 {
     const struct {
         const char *name, **to;
-    } known[] = {{"--board", &b->board}, {"--fault", &b->fault}, {"--junit", &b->junit},   {"--only", &b->only},
-                 {"--row", &b->row},     {"--draw", &b->draw},   {"--line", &b->ways.line}};
+    } known[] = {{"--board", &b->board}, {"--fault", &b->fault}, {"--junit", &b->junit},         {"--only", &b->only},
+                 {"--row", &b->row},     {"--draw", &b->draw},   {"--line", &b->transports.line}};
     if (!value) return message(EXIT_USAGE, "%s: a value is missing, or no such option; --help lists them", name);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
@@ -126,7 +129,7 @@ static int read_options(struct bench *b, int count, char **word)
 {
     b->board = "127.0.0.1:14600";
     vfront_tuning_default(&b->tuning);
-    b->tuning.window = VFRONT_WINDOW;
+    b->tuning.vio = VFRONT_VIO;
     b->seconds = LOOP_SECONDS;
     b->width_px = 192;
     b->height_px = 144;
@@ -144,7 +147,7 @@ static int read_options(struct bench *b, int count, char **word)
         } else if (strcmp(word[at], "--real-time") == 0) {
             b->real_time = 1;
         } else if (strcmp(word[at], "--datagrams") == 0) {
-            b->ways.has_datagrams = 1;
+            b->transports.has_datagrams = 1;
         } else if (strcmp(word[at], "--list") == 0) {
             b->list = 1;
         } else if (word[at][0] == '-') {
@@ -202,9 +205,9 @@ static int run_lock_step(struct bench *b, const trial_settings_t *s)
            t.compared - t.differ, t.compared, t.odometry);
     if (t.lost | t.damaged)
         printf("link         %" PRIu32 " frames lost, %" PRIu32 " damaged and named\n", t.lost, t.damaged);
-    if (t.again | t.unheard)
-        printf("beside it    %" PRIu64 " datagrams and readings sent again, %" PRIu32 " messages lost\n", t.again,
-               t.unheard);
+    if (t.resent | t.line_lost)
+        printf("beside it    %" PRIu64 " datagrams and samples sent again, %" PRIu32 " messages lost\n", t.resent,
+               t.line_lost);
     if (t.differ) snprintf(why, sizeof why, "frame %" PRIu32 " differs first, in the stage %s", t.first, t.first_at);
     if (t.has_no_gpu) snprintf(why, sizeof why, "a call of the GPU was to fail, and the board has none");
     if (*why) printf("             %s\n", why);
@@ -229,12 +232,12 @@ static int run_paced(struct bench *b, const trial_settings_t *s)
     return good ? CONTINUE : EXIT_FAILED;
 }
 
-static void print_row(const rule_t *r, const verdict_t *v)
+static void print_row(const rule_t *r, const evaluation_t *v)
 {
-    char named[16] = "-", again[16] = "-";
-    if (v->named_after > 0) snprintf(named, sizeof named, "%" PRId32, v->named_after);
-    if (v->again_after > 0) snprintf(again, sizeof again, "%" PRId32, v->again_after);
-    printf("%-30s %5s %5s %8.2f %8.3f %8.3f  %s%s\n", r->name, named, again, v->worst_sigmas, v->worst_m,
+    char detected[16] = "-", again[16] = "-";
+    if (v->detected_after > 0) snprintf(detected, sizeof detected, "%" PRId32, v->detected_after);
+    if (v->recovered_after > 0) snprintf(again, sizeof again, "%" PRId32, v->recovered_after);
+    printf("%-30s %5s %5s %8.2f %8.3f %8.3f  %s%s\n", r->name, detected, again, v->worst_sigmas, v->worst_m,
            v->worst_jump_m, rules_passed(v) ? "passed" : "FAILED: ", v->why);
     fflush(stdout);
 }
@@ -242,12 +245,12 @@ static void print_row(const rule_t *r, const verdict_t *v)
 static int run_row(struct bench *b, trial_settings_t *s, const rule_t *r)
 {
     fault_script_t script;
-    verdict_t v;
+    evaluation_t v;
     trial_t t;
     const char *error = fault_script_parse(&script, r->name, r->script, strlen(r->script));
     if (error) return message(EXIT_FAILED, "%s", error);
     s->script = &script;
-    b->tuning.failover = b->failover || strstr(r->script, " gpu ") != NULL;
+    b->tuning.failover = b->failover ? b->failover : strstr(r->script, " gpu ") != NULL;
     error = trial_run(&t, s);
     if (!error && t.has_no_gpu) {
         printf("%-30s skipped: the board has no GPU\n", r->name);
@@ -257,7 +260,7 @@ static int run_row(struct bench *b, trial_settings_t *s, const rule_t *r)
         return CONTINUE;
     }
     if (!error) {
-        rules_judge(&v, r, &t);
+        rules_evaluate(&v, r, &t);
         print_row(r, &v);
     } else {
         printf("%-30s FAILED: %s\n", r->name, error);
@@ -305,11 +308,11 @@ static int run_script(struct bench *b, trial_settings_t *s)
 
 /* ---- closed loop ------------------------------------------------------------------------------------------------- */
 
-static void print_flight(const loop_rule_t *r, const loop_verdict_t *v)
+static void print_flight(const loop_rule_t *r, const loop_evaluation_t *v)
 {
     char lost[16] = "-", again[16] = "-";
     if (v->was_lost) snprintf(lost, sizeof lost, "%.1f", v->lost_after_s);
-    if (v->again_s > 0.0) snprintf(again, sizeof again, "%.1f", v->again_s);
+    if (v->recovery_s > 0.0) snprintf(again, sizeof again, "%.1f", v->recovery_s);
     printf("%-30s %8.3f %6s %6s %8.3f  %s%s\n", r->name, v->worst_m, lost, again, v->last_m,
            v->passed ? "passed" : "FAILED: ", v->why);
     fflush(stdout);
@@ -328,10 +331,10 @@ static int fly_row(struct bench *b, const loop_rule_t *r)
 {
     static char text[1 << 16];
     fault_script_t script = {0};
-    loop_verdict_t v;
+    loop_evaluation_t v;
     loop_t l;
     loop_settings_t s = {.board = b->board,
-                         .ways = b->ways,
+                         .transports = b->transports,
                          .tuning = &b->tuning,
                          .width_px = b->width_px,
                          .height_px = b->height_px,
@@ -344,7 +347,7 @@ static int fly_row(struct bench *b, const loop_rule_t *r)
     if (error) return message(EXIT_FAILED, "%s", error);
     if (*text) s.script = &script;
     error = loop_run(&l, &s);
-    loop_judge(&v, r, &l);
+    loop_evaluate(&v, r, &l);
     if (error)
         printf("%-30s FAILED: %s\n", r->name, error);
     else
@@ -399,11 +402,11 @@ int main(int count, char **word)
     if (code != CONTINUE) return code;
     if (b.list) return print_rows(&b);
     if (b.fly) return finish(&b, run_flights(&b));
-    trial_settings_t s = {.board = b.board, .ways = b.ways, .tuning = &b.tuning, .port = b.port};
+    trial_settings_t s = {.board = b.board, .transports = b.transports, .tuning = &b.tuning, .port = b.port};
     const char *error = dataset_open(&s.dataset, b.dataset, VFRONT_CAMERAS, NULL, NULL, NULL);
     if (error) return message(EXIT_FAILED, "%s", error);
-    if (b.tuning.window) dataset_use_imu(s.dataset);
-    b.tuning.window &= dataset_has_imu(s.dataset);
+    if (b.tuning.vio) dataset_use_imu(s.dataset);
+    b.tuning.vio &= dataset_has_imu(s.dataset);
     s.frames = dataset_frames(s.dataset);
     if (!s.frames) s.frames = b.frames ? b.frames : 60;
     if (b.frames && b.frames < s.frames) s.frames = b.frames;

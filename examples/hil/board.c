@@ -2,7 +2,7 @@
  *
  * hil-board: the companion's computer on a bench. It takes rig, tuning and frames from hil-bench, steps, and answers
  * with the status and the digests of each result, and before these, at once, with the ODOMETRY that the companion's
- * sender makes of it. examples/README.md has the options.
+ * sender makes of it. examples/hil/README.md has the options.
  */
 #define _POSIX_C_SOURCE 200809L /* sigaction */
 #include <inttypes.h>
@@ -11,31 +11,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/calibration.h"
+#include "examples/replay/calibration.h"
 #include "examples/companion/obstacles.h"
 #include "examples/companion/sender.h"
 #include "examples/companion/trust.h"
-#include "examples/message.h"
+#include "examples/common/message.h"
 #include "examples/recording/crc.h"
 #include "examples/recording/frame.h"
 #include "examples/recording/header.h"
 #include "examples/recording/outcome.h"
-#include "examples/state.h"
-#include "ahead.h"
+#include "examples/replay/state.h"
+#include "announce.h"
 #include "burn.h"
 #include "datagrams.h"
 #include "gpu_fault.h"
 #include "line.h"
 #include "wire.h"
 
-#define HEADER_BYTES_MOST (8u << 20) /* with static masks */
-#define OBSTACLE_HEIGHT_M 0.8        /* above and below the vehicle, that is an obstacle */
+#define HEADER_BYTES_MAX (8u << 20) /* with static masks */
+#define OBSTACLE_HEIGHT_M 0.8       /* above and below the vehicle, that is an obstacle */
 #define SYSTEM 1
-#define AGAIN_MOST 100 /* times that what does not come is asked for */
-#define HOLES_MOST 32  /* of a frame that are asked for at a time */
-#define DATAGRAM_MS 20 /* without a datagram */
-#define LINE_MS 100    /* without a message of the line */
-#define COMPONENT 197  /* MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
+#define RETRIES_MAX 100 /* times that what does not come is asked for */
+#define GAPS_MAX 32     /* of a frame that are asked for at a time */
+#define DATAGRAM_MS 20  /* without a datagram */
+#define LINE_MS 100     /* without a message of the line */
+#define COMPONENT 197   /* MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
 
 static const char help[] =
     "usage: hil-board [options]\n"
@@ -47,7 +47,7 @@ static const char help[] =
     "  --listen HOST:PORT  IPv4 address and port to wait at, 127.0.0.1:14600 without it; port 0: any, which is "
     "printed\n"
     "  --peer HOST         address of the bench, the only one that is taken: 127.0.0.1 without it\n"
-    "  --line LINK         readings of the IMU come, and MAVLink goes, over udp:HOST:PORT:LOCAL or "
+    "  --line LINK         samples of the IMU come, and MAVLink goes, over udp:HOST:PORT:LOCAL or "
     "serial:DEVICE:BAUD,\n"
     "                      where the bench has a line, too\n"
     "  --port WHICH        auto, host or cuda; auto is cuda if a usable GPU is present\n"
@@ -68,7 +68,7 @@ struct board {
     recording_header_t header;
     vfront_tuning_t tuning;
     sender_t sender;
-    readings_t readings;
+    imu_buffer_t samples;
     trust_t trust;
     vfront_camera_t seen; /* camera 0 of the results */
     pose_t T_body_cam;    /* its pose on the body */
@@ -76,9 +76,9 @@ struct board {
     uint32_t frames, refused;
     datagrams_t datagrams;
     line_t line;
-    int uses_line;                            /* 1: the bench, too */
-    uint32_t said;                            /* messages sent over it in this session */
-    vfront_imu_t reading[VFRONT_IMU_SAMPLES]; /* of the next frame, over the line */
+    int uses_line;                           /* 1: the bench, too */
+    uint32_t line_sent;                      /* messages sent over it in this session */
+    vfront_imu_t sample[VFRONT_IMU_SAMPLES]; /* of the next frame, over the line */
     uint32_t count;
 };
 
@@ -133,7 +133,7 @@ static const char *begin_session(struct board *b)
 {
     chunk_t c;
     uint8_t *payload;
-    const char *error = wire_limit(&b->wire, HEADER_BYTES_MOST);
+    const char *error = wire_limit(&b->wire, HEADER_BYTES_MAX);
     if (!error) error = wire_await_greeting(&b->wire);
     if (!error) error = wire_receive(&b->wire, &c, &payload, WIRE_TIMEOUT_MS);
     if (error) return error;
@@ -150,17 +150,17 @@ static const char *begin_session(struct board *b)
 static const char *answer_session(struct board *b)
 {
     static recording_header_t own;
-    static uint8_t payload[HEADER_BYTES_MOST];
-    size_t most = FRAME_SMALL_BYTES;
+    static uint8_t payload[HEADER_BYTES_MAX];
+    size_t max = FRAME_SMALL_BYTES;
     vfront_info_t info;
     vfront_info(&vf, &info);
     header_make(&own, "hil-board", "hil-bench", &b->header.rig, &b->header.tuning, &info);
     const size_t bytes = header_write(&own, payload, sizeof payload);
     for (int32_t i = 0; i < own.rig.cameras; i++)
-        most += 3 * (size_t)own.rig.camera[i].width_px * (size_t)own.rig.camera[i].height_px;
+        max += 3 * (size_t)own.rig.camera[i].width_px * (size_t)own.rig.camera[i].height_px;
     const char *error = wire_greet(&b->wire);
     if (!error) error = wire_send(&b->wire, CHUNK_HEADER, 0, payload, bytes, NULL, 0);
-    return error ? error : wire_limit(&b->wire, most);
+    return error ? error : wire_limit(&b->wire, max);
 }
 
 static void begin_sender(struct board *b)
@@ -168,39 +168,39 @@ static void begin_sender(struct board *b)
     vfront_info_t info;
     vfront_info(&vf, &info);
     memset(&b->sender, 0, sizeof b->sender);
-    memset(&b->readings, 0, sizeof b->readings);
+    memset(&b->samples, 0, sizeof b->samples);
     memset(&b->trust, 0, sizeof b->trust);
     b->sender.settings = (sender_settings_t){
         .rate_hz = 100.0, .carries_on = 1, .T_body_imu = T_body_imu, .noise = b->header.rig.imu};
-    b->seen = info.seen[0];
+    b->seen = info.camera[0];
     const pose_t T_cam_imu = calibration_extrinsics(&b->seen), T_imu_cam = pose_inverse(&T_cam_imu);
     b->T_body_cam = pose_compose(&T_body_imu, &T_imu_cam);
-    b->frames = b->refused = b->said = b->count = 0;
+    b->frames = b->refused = b->line_sent = b->count = 0;
     b->uses_line = 0;
 }
 
-static const char *tell(struct board *b, const char *event)
+static const char *send_event(struct board *b, const char *event)
 {
     return wire_send(&b->wire, CHUNK_EVENT, 0, event, strlen(event), NULL, 0);
 }
 
 /** Before what the bench waits for: how many messages went over the line. */
-static const char *tell_said(struct board *b)
+static const char *send_line_count(struct board *b)
 {
     char word[32];
-    snprintf(word, sizeof word, "said %" PRIu32, b->said);
-    return b->uses_line ? tell(b, word) : NULL;
+    snprintf(word, sizeof word, "sent %" PRIu32, b->line_sent);
+    return b->uses_line ? send_event(b, word) : NULL;
 }
 
 static const char *send_messages(struct board *b, uint64_t t_ns, mavlink_message_t *m, int count)
 {
     const char *error = NULL;
     for (int i = 0; i < count && !error; i++) {
-        uint8_t frame[2 + MAVLINK_FRAME_MOST] = {0, 1};
+        uint8_t frame[2 + MAVLINK_FRAME_MAX] = {0, 1};
         m[i].system = SYSTEM;
         m[i].component = COMPONENT;
         if (b->uses_line) {
-            b->said++;
+            b->line_sent++;
             error = line_send(&b->line.link, &m[i]);
             continue;
         }
@@ -211,10 +211,10 @@ static const char *send_messages(struct board *b, uint64_t t_ns, mavlink_message
 }
 
 #if VFRONT_DENSE
-/** Distances of obstacles in every direction, as the companion tells them, where the tuning has disparities. */
+/** Distances of obstacles in every direction, as the companion sends them, where the tuning has disparities. */
 static int make_obstacles(const struct board *b, const vfront_result_t *r, mavlink_message_t *m)
 {
-    const obstacles_settings_t settings = {.height_m = OBSTACLE_HEIGHT_M, .least_m = 0.3, .most_m = 20.0};
+    const obstacles_settings_t settings = {.height_m = OBSTACLE_HEIGHT_M, .min_m = 0.3, .max_m = 20.0};
     uint16_t cm[VFRONT_OBSTACLE_BINS];
     double up[3];
     if (!b->header.tuning.dense) return 0;
@@ -243,15 +243,15 @@ static const char *send_result(struct board *b, uint64_t t_ns, vfront_status_t s
     int count = 0;
     if (r) {
         vfront_nav_t nav;
-        trust_judge(&b->trust, r, &nav);
-        count = sender_state(&b->sender, &nav, &b->readings, nav.t_ns ? nav.t_ns : r->t_mid_ns, m);
+        trust_check(&b->trust, r, &nav);
+        count = sender_state(&b->sender, &nav, &b->samples, nav.t_ns ? nav.t_ns : r->t_mid_ns, m);
         count += make_obstacles(b, r, &m[count]);
     }
     const char *error = send_messages(b, t_ns, m, count);
     outcome_of(&outcome, status, r);
-    if (r) trust_begin_anew(&b->trust, &vf);
+    if (r) trust_reset(&b->trust, &vf);
     outcome_write(&outcome, payload);
-    if (!error) error = tell_said(b);
+    if (!error) error = send_line_count(b);
     return error ? error : wire_send(&b->wire, CHUNK_RESULT, t_ns, payload, sizeof payload, NULL, 0);
 }
 
@@ -262,47 +262,47 @@ static const char *take_frame(struct board *b, uint8_t *payload, size_t bytes)
     const char *error = frame_read(&recorded, &b->header.rig, payload, bytes);
     if (error) return error;
     if (b->count) {
-        recorded.frame.imu = b->reading;
+        recorded.frame.imu = b->sample;
         recorded.frame.imu_count = b->count;
         b->count = 0;
     }
     if (recorded.after_reset) vfront_reset(&vf);
-    for (uint32_t i = 0; i < recorded.frame.imu_count; i++) readings_add(&b->readings, &recorded.frame.imu[i]);
+    for (uint32_t i = 0; i < recorded.frame.imu_count; i++) imu_buffer_add(&b->samples, &recorded.frame.imu[i]);
     const vfront_status_t status = vfront_step(&vf, &recorded.frame, &result);
     b->frames++;
     b->refused += status != VFRONT_OK;
     return send_result(b, recorded.frame.t_ns, status, status ? NULL : result);
 }
 
-/** Readings of an IMU beside those of frames: time goes on, be there a frame or not, and what the companion sends then
- *  goes out. The bench is told when that is over. */
-static const char *go_on(struct board *b, uint64_t now_ns, const vfront_imu_t *reading, uint32_t count)
+/** Samples of an IMU beside those of frames: time goes on, be there a frame or not, and what the companion sends then
+ *  goes out. The bench gets a word when that is over. */
+static const char *advance_time(struct board *b, uint64_t now_ns, const vfront_imu_t *sample, uint32_t count)
 {
     mavlink_message_t m[SENDER_MESSAGES];
     const char *error = NULL;
     for (uint32_t i = 0; i < count && !error; i++) {
-        if (!readings_add(&b->readings, &reading[i])) continue;
-        error = send_messages(b, reading[i].t_ns, m, sender_tick(&b->sender, &b->readings, reading[i].t_ns, m));
+        if (!imu_buffer_add(&b->samples, &sample[i])) continue;
+        error = send_messages(b, sample[i].t_ns, m, sender_tick(&b->sender, &b->samples, sample[i].t_ns, m));
     }
-    if (!error) error = send_messages(b, now_ns, m, sender_tick(&b->sender, &b->readings, now_ns, m));
-    if (!error) error = tell_said(b);
-    return error ? error : tell(b, "on");
+    if (!error) error = send_messages(b, now_ns, m, sender_tick(&b->sender, &b->samples, now_ns, m));
+    if (!error) error = send_line_count(b);
+    return error ? error : send_event(b, "on");
 }
 
-/** Such readings in a chunk. */
-static const char *take_readings(struct board *b, uint64_t now_ns, uint8_t *payload, size_t bytes)
+/** Such samples in a chunk. */
+static const char *take_samples(struct board *b, uint64_t now_ns, uint8_t *payload, size_t bytes)
 {
-    static vfront_imu_t reading[VFRONT_IMU_SAMPLES];
+    static vfront_imu_t sample[VFRONT_IMU_SAMPLES];
     bytes_t from = bytes_of(payload, bytes);
     uint32_t count = (uint32_t)bytes_get(&from, 4), n = 0;
     if (count > VFRONT_IMU_SAMPLES) count = VFRONT_IMU_SAMPLES;
     for (; n < count; n++) {
-        reading[n].t_ns = bytes_get(&from, 8);
-        for (int k = 0; k < 3; k++) reading[n].gyro_rad_s[k] = bytes_get_double(&from);
-        for (int k = 0; k < 3; k++) reading[n].accel_m_s2[k] = bytes_get_double(&from);
+        sample[n].t_ns = bytes_get(&from, 8);
+        for (int k = 0; k < 3; k++) sample[n].gyro_rad_s[k] = bytes_get_double(&from);
+        for (int k = 0; k < 3; k++) sample[n].accel_m_s2[k] = bytes_get_double(&from);
         if (from.short_of) break;
     }
-    return go_on(b, now_ns, reading, n);
+    return advance_time(b, now_ns, sample, n);
 }
 
 /* ---- beside the connection --------------------------------------------------------------------------------------- */
@@ -312,55 +312,55 @@ static const char *begin_line(struct board *b)
     if (!b->line_name) return "the bench has a line, and this board none: --line";
     b->uses_line = 1;
     line_clear(&b->line);
-    return tell(b, "on");
+    return send_event(b, "on");
 }
 
-static const char *gather_readings(struct board *b, const ahead_t *a)
+static const char *gather_samples(struct board *b, const announce_t *a)
 {
     char word[32];
     const char *error = NULL;
     snprintf(word, sizeof word, "again %" PRIu32, a->number);
-    if (!b->uses_line || a->readings > VFRONT_IMU_SAMPLES) return "readings over a line that cannot come";
-    for (int i = 0; i < AGAIN_MOST && !error && !stopped; i++) {
-        if (line_take(&b->line, a->first_ns, a->last_ns, b->reading, a->readings, LINE_MS)) {
-            b->count = a->readings;
+    if (!b->uses_line || a->samples > VFRONT_IMU_SAMPLES) return "samples over a line that cannot come";
+    for (int i = 0; i < RETRIES_MAX && !error && !stopped; i++) {
+        if (line_receive(&b->line, a->first_ns, a->last_ns, b->sample, a->samples, LINE_MS)) {
+            b->count = a->samples;
             return NULL;
         }
-        (void)link_tend(&b->line.link);
-        error = tell(b, word);
+        (void)link_maintain(&b->line.link);
+        error = send_event(b, word);
     }
-    return error ? error : "readings do not come over the line";
+    return error ? error : "samples do not come over the line";
 }
 
-static const char *gather_frame(struct board *b, const ahead_t *a)
+static const char *gather_frame(struct board *b, const announce_t *a)
 {
     datagrams_t *d = &b->datagrams;
     const char *error = d->fd < 0 ? datagrams_listen(d, b->listen, b->number, b->peer) : NULL;
     if (!error) error = datagrams_begin(d, a->number, a->bytes, b->wire.limit);
-    for (int i = 0; i < AGAIN_MOST && !error && !stopped; i++) {
+    for (int i = 0; i < RETRIES_MAX && !error && !stopped; i++) {
         uint32_t first = 0, count;
-        error = datagrams_take(d, DATAGRAM_MS);
+        error = datagrams_receive(d, DATAGRAM_MS);
         if (error || !d->missing) return error;
-        for (int k = 0; k < HOLES_MOST && !error && (count = datagrams_hole(d, first, &first)); k++, first += count) {
+        for (int k = 0; k < GAPS_MAX && !error && (count = datagrams_gap(d, first, &first)); k++, first += count) {
             char word[64];
             snprintf(word, sizeof word, "again %" PRIu32 " %" PRIu32 " %" PRIu32, a->number, first, count);
-            error = tell(b, word);
+            error = send_event(b, word);
         }
     }
     return error ? error : "datagrams of a frame do not come";
 }
 
-static const char *take_ahead(struct board *b, const chunk_t *c, uint8_t *payload)
+static const char *take_announce(struct board *b, const chunk_t *c, uint8_t *payload)
 {
-    ahead_t a;
-    if (!ahead_read(&a, payload, c->bytes)) return "a chunk of what is ahead that is none";
-    if (a.what == AHEAD_LINE) return begin_line(b);
-    const char *error = a.readings ? gather_readings(b, &a) : NULL;
-    if (error || a.what == AHEAD_CHUNK) return error;
-    if (a.what == AHEAD_READINGS) {
+    announce_t a;
+    if (!announce_read(&a, payload, c->bytes)) return "a chunk of what is ahead that is none";
+    if (a.what == ANNOUNCE_LINE) return begin_line(b);
+    const char *error = a.samples ? gather_samples(b, &a) : NULL;
+    if (error || a.what == ANNOUNCE_CHUNK) return error;
+    if (a.what == ANNOUNCE_SAMPLES) {
         const uint32_t count = b->count;
         b->count = 0;
-        return go_on(b, c->t_ns, b->reading, count);
+        return advance_time(b, c->t_ns, b->sample, count);
     }
     error = gather_frame(b, &a);
     if (error) return error;
@@ -383,7 +383,8 @@ static const char *take_event(struct board *b, const uint8_t *payload, size_t by
     if (sscanf(word, "gpu %d", &number) != 1) return NULL;
     vfront_info_t info;
     vfront_info(&vf, &info);
-    return number > 0 && info.port == VFRONT_PORT_CUDA && gpu_fault_set((uint32_t)number) ? NULL : tell(b, "no GPU");
+    return number > 0 && info.port == VFRONT_PORT_CUDA && gpu_fault_set((uint32_t)number) ? NULL
+                                                                                          : send_event(b, "no GPU");
 }
 
 static const char *take_chunks(struct board *b)
@@ -394,22 +395,22 @@ static const char *take_chunks(struct board *b)
         chunk_t c;
         uint8_t *payload;
         error = wire_receive(&b->wire, &c, &payload, 1000);
-        if (!error && c.type == CHUNK_AHEAD) error = take_ahead(b, &c, payload);
+        if (!error && c.type == CHUNK_ANNOUNCE) error = take_announce(b, &c, payload);
         if (!error && b->wire.damaged != damaged) {
             damaged = b->wire.damaged;
             b->count = 0;
-            error = tell(b, "damaged");
+            error = send_event(b, "damaged");
         }
         if (error || c.type == 0) continue;
         if (c.type == CHUNK_END) return NULL;
         if (c.type == CHUNK_EVENT) error = take_event(b, payload, c.bytes);
-        if (c.type == CHUNK_IMU) error = take_readings(b, c.t_ns, payload, c.bytes);
+        if (c.type == CHUNK_IMU) error = take_samples(b, c.t_ns, payload, c.bytes);
         if (c.type == CHUNK_FRAME) error = take_frame(b, payload, c.bytes);
     }
     return error;
 }
 
-/** A session, up to its end. What fails is told to the bench, too. */
+/** A session, up to its end. A failure is reported to the bench, too. */
 static int serve(struct board *b)
 {
     const char *error = begin_session(b);
@@ -442,7 +443,7 @@ int main(int count, char **word)
     static struct board b;
     struct sigaction action = {.sa_handler = stop};
     int listener, waited;
-    uint32_t strangers = 0;
+    uint32_t foreign = 0;
     message_program = "hil-board";
     int code = read_options(&b, count, word);
     if (code != CONTINUE) return code;
@@ -455,11 +456,10 @@ int main(int count, char **word)
     printf("hil-board: port %u\n", b.number);
     fflush(stdout);
     while (!stopped && code == CONTINUE) {
-        const uint32_t before = strangers;
-        error = wire_accept(&b.wire, listener, b.peer, 1000, &waited, &strangers);
+        const uint32_t before = foreign;
+        error = wire_accept(&b.wire, listener, b.peer, 1000, &waited, &foreign);
         if (error) return message(EXIT_FAILED, "%s", error);
-        if (strangers != before)
-            message(CONTINUE, "connections from other addresses than %s: %" PRIu32, b.peer, strangers);
+        if (foreign != before) message(CONTINUE, "connections from other addresses than %s: %" PRIu32, b.peer, foreign);
         if (!waited) continue;
         code = serve(&b);
         if (b.once) break;

@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-static pthread_t thread[BURN_MOST];
-static int number[BURN_MOST];
+static pthread_t thread[BURN_MAX];
+static int number[BURN_MAX];
 static int count;
 static atomic_int wanted;
 
@@ -18,7 +18,7 @@ static void *burn(void *own)
 
 int burn_set(int threads)
 {
-    if (threads < 0 || threads > BURN_MOST) return 0;
+    if (threads < 0 || threads > BURN_MAX) return 0;
     atomic_store(&wanted, threads);
     while (count > threads) pthread_join(thread[--count], 0);
     while (count < threads) {

@@ -5,9 +5,9 @@
 #ifndef HIL_BURN_H
 #define HIL_BURN_H
 
-#define BURN_MOST 64
+#define BURN_MAX 64
 
-/** Make their number that many, 0..BURN_MOST. Returns 0 where the system gives no more. */
+/** Make their number that many, 0..BURN_MAX. Returns 0 where the system gives no more. */
 int burn_set(int threads);
 
 #endif

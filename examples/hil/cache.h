@@ -5,7 +5,7 @@
 #ifndef HIL_CACHE_H
 #define HIL_CACHE_H
 
-#include "examples/dataset.h"
+#include "examples/replay/dataset.h"
 
 typedef struct cache cache_t;
 

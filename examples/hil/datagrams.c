@@ -81,7 +81,7 @@ void datagrams_close(datagrams_t *d)
 
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
 
-/** Bits of the payload of a datagram that are flipped on the way. */
+/** Bits of the payload of a datagram that are flipped on the link. */
 static void flip(uint8_t *payload, size_t bytes, uint32_t flips)
 {
     uint64_t dice = flips;
@@ -125,15 +125,15 @@ const char *datagrams_send(const datagrams_t *d, uint32_t number, const uint8_t 
 
 /* ---- gathering --------------------------------------------------------------------------------------------------- */
 
-const char *datagrams_begin(datagrams_t *d, uint32_t number, size_t bytes, size_t most)
+const char *datagrams_begin(datagrams_t *d, uint32_t number, size_t bytes, size_t max)
 {
-    if (!bytes || bytes > most) return "a frame of datagrams that is larger than any of the rig";
+    if (!bytes || bytes > max) return "a frame of datagrams that is larger than any of the rig";
     if (bytes > d->room) {
-        uint8_t *payload = realloc(d->payload, most), *has = realloc(d->has, datagrams_parts(most));
+        uint8_t *payload = realloc(d->payload, max), *has = realloc(d->has, datagrams_parts(max));
         if (payload) d->payload = payload;
         if (has) d->has = has;
         if (!payload || !has) return "no memory for a frame of datagrams";
-        d->room = most;
+        d->room = max;
     }
     d->number = number;
     d->bytes = bytes;
@@ -152,7 +152,7 @@ static void take_one(datagrams_t *d, uint8_t *datagram, size_t count)
     const size_t size = left < DATAGRAM_BYTES ? left : DATAGRAM_BYTES;
     if (from.short_of || mark != MARK || number != d->number || bytes != d->bytes || part >= d->parts ||
         bytes_left(&from) != size || d->has[part]) {
-        d->others++;
+        d->unexpected++;
         return;
     }
     memcpy(d->payload + at, datagram + DATAGRAM_HEAD_BYTES, size);
@@ -171,11 +171,11 @@ static int receive(datagrams_t *d)
     if (from.sin_addr.s_addr == d->from)
         take_one(d, datagram, (size_t)came);
     else
-        d->strangers++;
+        d->foreign++;
     return 1;
 }
 
-const char *datagrams_take(datagrams_t *d, int timeout_ms)
+const char *datagrams_receive(datagrams_t *d, int timeout_ms)
 {
     const uint64_t timeout_ns = (uint64_t)timeout_ms * 1000000u;
     uint64_t now_ns = wire_now_ns(), end_ns = now_ns + timeout_ns;
@@ -192,7 +192,7 @@ const char *datagrams_take(datagrams_t *d, int timeout_ms)
     return NULL;
 }
 
-uint32_t datagrams_hole(const datagrams_t *d, uint32_t from, uint32_t *first)
+uint32_t datagrams_gap(const datagrams_t *d, uint32_t from, uint32_t *first)
 {
     uint32_t count = 0;
     while (from < d->parts && d->has[from]) from++;

@@ -24,7 +24,7 @@ typedef struct datagrams {
     size_t room, bytes; /**< Bytes taken for it, and its own. */
     uint32_t number;
     uint32_t parts, missing;
-    uint64_t strangers, others; /**< Datagrams of other addresses; those that are no part that is missing. */
+    uint64_t foreign, unexpected; /**< Datagrams of other addresses; those that are no part that is missing. */
 } datagrams_t;
 
 /** Parts of a payload. */
@@ -40,18 +40,18 @@ const char *datagrams_listen(datagrams_t *d, const char *where, uint16_t port, c
 const char *datagrams_connect(datagrams_t *d, const char *where);
 void datagrams_close(datagrams_t *d);
 
-/** Send parts first to first + count - 1 of a payload. flips: bits to be flipped in the first of them, on the way. */
+/** Send parts first to first + count - 1 of a payload. flips: bits to be flipped in the first of them, on the link. */
 const char *datagrams_send(const datagrams_t *d, uint32_t number, const uint8_t *payload, size_t bytes, uint32_t first,
                            uint32_t count, uint32_t flips);
 
 /** Gather a frame from now on, of at most `most` bytes. */
-const char *datagrams_begin(datagrams_t *d, uint32_t number, size_t bytes, size_t most);
+const char *datagrams_begin(datagrams_t *d, uint32_t number, size_t bytes, size_t max);
 
 /** Takes what comes, until the frame is whole (missing 0) or no part that was missing has come for timeout_ms, whatever
  *  else does. */
-const char *datagrams_take(datagrams_t *d, int timeout_ms);
+const char *datagrams_receive(datagrams_t *d, int timeout_ms);
 
 /** The first part from `from` on that is missing, and how many are behind it. 0: none is. */
-uint32_t datagrams_hole(const datagrams_t *d, uint32_t from, uint32_t *first);
+uint32_t datagrams_gap(const datagrams_t *d, uint32_t from, uint32_t *first);
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "wire.h"
 
-#define READINGS_MOST (sizeof((line_t *)0)->reading / sizeof(vfront_imu_t))
-#define TRIES_MOST 40 /* of 50 ms, for a device that takes nothing */
+#define SAMPLES_MAX (sizeof((line_t *)0)->sample / sizeof(vfront_imu_t))
+#define TRIES_MAX 40 /* of 50 ms, for a device that takes nothing */
 
 enum { SYSTEM = 1, COMPONENT = 1, RATES_AND_FORCES = 0x3f };
 
@@ -35,32 +35,32 @@ const char *line_send(link_t *link, mavlink_message_t *m)
         struct pollfd p = {.fd = link->fd, .events = POLLOUT};
         const int is_taken = link->out_count > 0 && link->out_count < LINK_OUT_BYTES / 2;
         if (is_taken) return NULL; /* it goes out with the next ones */
-        if (tries++ == TRIES_MOST) return "the line takes nothing for 2 s";
+        if (tries++ == TRIES_MAX) return "the line takes nothing for 2 s";
         poll(&p, 1, 50);
-        (void)link_tend(link);
+        (void)link_maintain(link);
     }
     return NULL;
 }
 
-const char *line_send_readings(link_t *link, const vfront_imu_t *reading, uint32_t count)
+const char *line_send_samples(link_t *link, const vfront_imu_t *sample, uint32_t count)
 {
     const char *error = NULL;
     for (uint32_t i = 0; i < count && !error; i++) {
         mavlink_message_t m = {.id = MAVLINK_HIGHRES_IMU, .system = SYSTEM, .component = COMPONENT};
         float *const rate[3] = {m.as.highres_imu.xgyro, m.as.highres_imu.ygyro, m.as.highres_imu.zgyro};
         float *const force[3] = {m.as.highres_imu.xacc, m.as.highres_imu.yacc, m.as.highres_imu.zacc};
-        m.as.highres_imu.time_usec[0] = reading[i].t_ns / 1000u;
+        m.as.highres_imu.time_usec[0] = sample[i].t_ns / 1000u;
         m.as.highres_imu.fields_updated[0] = RATES_AND_FORCES;
         for (int k = 0; k < 3; k++) {
-            *rate[k] = (float)reading[i].gyro_rad_s[k];
-            *force[k] = (float)reading[i].accel_m_s2[k];
+            *rate[k] = (float)sample[i].gyro_rad_s[k];
+            *force[k] = (float)sample[i].accel_m_s2[k];
         }
         error = line_send(link, &m);
     }
-    for (int i = 0; i < TRIES_MOST && link->out_count && !error; i++) {
+    for (int i = 0; i < TRIES_MAX && link->out_count && !error; i++) {
         struct pollfd p = {.fd = link->fd, .events = POLLOUT};
         poll(&p, 1, 50);
-        (void)link_tend(link);
+        (void)link_maintain(link);
     }
     return error ? error : link->out_count ? "the line takes nothing for 2 s" : NULL;
 }
@@ -72,7 +72,7 @@ void line_clear(line_t *l)
     l->count = 0;
 }
 
-/** A reading to its place, if it is not there. */
+/** A sample to its place, if it is not there. */
 static void put(line_t *l, const mavlink_message_t *m)
 {
     vfront_imu_t r = {.t_ns = 0};
@@ -87,14 +87,14 @@ static void put(line_t *l, const mavlink_message_t *m)
         r.accel_m_s2[k] = (double)*force[k];
     }
     uint32_t at = l->count;
-    while (at && l->reading[at - 1].t_ns > r.t_ns) at--;
-    if (at && l->reading[at - 1].t_ns == r.t_ns) return;
-    if (l->count == READINGS_MOST) {
+    while (at && l->sample[at - 1].t_ns > r.t_ns) at--;
+    if (at && l->sample[at - 1].t_ns == r.t_ns) return;
+    if (l->count == SAMPLES_MAX) {
         l->refused++;
         return;
     }
-    memmove(l->reading + at + 1, l->reading + at, (l->count - at) * sizeof r);
-    l->reading[at] = r;
+    memmove(l->sample + at + 1, l->sample + at, (l->count - at) * sizeof r);
+    l->sample[at] = r;
     l->count++;
 }
 
@@ -102,16 +102,16 @@ static void put(line_t *l, const mavlink_message_t *m)
 static int hand_over(line_t *l, uint64_t first_ns, uint64_t last_ns, vfront_imu_t *out, uint32_t count)
 {
     uint32_t begin = 0, end;
-    while (begin < l->count && l->reading[begin].t_ns < first_ns) begin++;
-    for (end = begin; end < l->count && l->reading[end].t_ns <= last_ns;) end++;
+    while (begin < l->count && l->sample[begin].t_ns < first_ns) begin++;
+    for (end = begin; end < l->count && l->sample[end].t_ns <= last_ns;) end++;
     if (end - begin != count) return 0;
-    memcpy(out, l->reading + begin, count * sizeof *out);
-    memmove(l->reading, l->reading + end, (l->count - end) * sizeof *out);
+    memcpy(out, l->sample + begin, count * sizeof *out);
+    memmove(l->sample, l->sample + end, (l->count - end) * sizeof *out);
     l->count -= end;
     return 1;
 }
 
-int line_take(line_t *l, uint64_t first_ns, uint64_t last_ns, vfront_imu_t *out, uint32_t count, int timeout_ms)
+int line_receive(line_t *l, uint64_t first_ns, uint64_t last_ns, vfront_imu_t *out, uint32_t count, int timeout_ms)
 {
     const uint64_t end_ns = wire_now_ns() + (uint64_t)timeout_ms * 1000000u;
     for (;;) {

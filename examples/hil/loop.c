@@ -9,23 +9,23 @@
 
 #include "airframe.h"
 #include "examples/companion/clock.h"
-#include "examples/fault_apply.h"
-#include "examples/gyro_queue.h"
-#include "examples/pose.h"
-#include "examples/synthetic_internal.h"
+#include "examples/replay/fault_apply.h"
+#include "examples/replay/gyro_queue.h"
+#include "examples/common/pose.h"
+#include "examples/synthetic/renderer.h"
 #include "session.h"
 
 #define START_NS 1000000000u /* of the first frame */
-#define LEAD_NS 100000000u   /* readings begin so long before it */
+#define LEAD_NS 100000000u   /* samples begin so long before it */
 #define ROOM_M 3.6           /* of the hall beside the square: farther away is a wall, or through it */
-#define MESSAGES_MOST 64     /* on their way to the pilot */
-#define READINGS_MOST 32     /* between two frames */
+#define MESSAGES_MAX 64      /* under way to the pilot */
+#define SAMPLES_MAX 32       /* between two frames */
 #define EXPOSURE_NS 5000000u
 
 static const double lever_m[3] = {0.07, 0.0, 0.02}; /* camera 0, in body axes */
 static char text[700];
 
-/** A message on its way. */
+/** A message under way. */
 struct flying {
     uint64_t due_ns;
     mavlink_message_t message;
@@ -44,16 +44,16 @@ struct run {
     airframe_imu_t own, camera; /* IMUs of the pilot and of the camera */
     pilot_t pilot;
     uint64_t now_ns;
-    uint64_t wall_ns;                    /* in real time: this computer's clock at the first frame */
-    uint64_t sent_ns;                    /* in real time: when the board was given what it answers */
-    vfront_imu_t reading[READINGS_MOST]; /* since the frame before */
-    uint32_t readings;
-    struct flying flying[MESSAGES_MOST];
+    uint64_t wall_ns;                 /* in real time: this computer's clock at the first frame */
+    uint64_t sent_ns;                 /* in real time: when the board was given what it answers */
+    vfront_imu_t sample[SAMPLES_MAX]; /* since the frame before */
+    uint32_t samples;
+    struct flying flying[MESSAGES_MAX];
     int messages;
     uint64_t before_ns; /* time since the first frame of the frame before */
     uint64_t dice;      /* of the link */
     uint8_t *pixels[VFRONT_CAMERAS];
-    double home_m[3], R_home[9]; /* where it took off, and how it stood there: yaw */
+    double home_m[3], R_home[9]; /* where it took off, and its yaw there */
     uint32_t takeoffs;
     int quality, is_finite; /* of messages since the frame before */
     int last_counter;       /* reset_counter; -1: none */
@@ -71,7 +71,7 @@ static int is_finite(const mavlink_message_t *m)
     return good;
 }
 
-/** How long a message that comes now is on its way. */
+/** How long a message that comes now is under way. */
 static uint64_t delay_ns(struct run *run, const mavlink_message_t *m)
 {
     if (!run->settings->is_real_time) return LOOP_DELAY_NS;
@@ -96,7 +96,7 @@ static void take(void *context, const mavlink_message_t *m)
     }
     run->loop->obstacles += m->id == MAVLINK_OBSTACLE_DISTANCE;
     const uint64_t due_ns = run->now_ns + delay_ns(run, m);
-    if (run->messages == MESSAGES_MOST) return;
+    if (run->messages == MESSAGES_MAX) return;
     run->flying[run->messages].due_ns = due_ns;
     run->flying[run->messages++].message = *m;
 }
@@ -124,11 +124,11 @@ static void fly_until(struct run *run, uint64_t t_ns)
         airframe_step(&run->airframe, run->pilot.rotor_n);
         run->now_ns += step_ns;
         arrive(run);
-        if (run->now_ns % AIRFRAME_READING_NS) continue;
+        if (run->now_ns % AIRFRAME_SAMPLE_NS) continue;
         airframe_imu_read(&run->own, &run->airframe, run->now_ns, &own);
-        if (run->readings < READINGS_MOST)
-            airframe_imu_read(&run->camera, &run->airframe, run->now_ns, &run->reading[run->readings++]);
-        pilot_reading(&run->pilot, &own);
+        if (run->samples < SAMPLES_MAX)
+            airframe_imu_read(&run->camera, &run->airframe, run->now_ns, &run->sample[run->samples++]);
+        pilot_imu(&run->pilot, &own);
     }
 }
 
@@ -145,7 +145,7 @@ static void note(struct run *run, loop_frame_t *f)
         for (int i = 0; i < 9; i++) back[i] = p->now.R_local_body[i % 3 * 3 + i / 3];
         multiply(run->R_home, a->R_world_body, back);
     }
-    for (int k = 0; k < 3; k++) aim[k] = run->home_m[k] + dot(&run->R_home[3 * k], p->aim_m);
+    for (int k = 0; k < 3; k++) aim[k] = run->home_m[k] + dot(&run->R_home[3 * k], p->setpoint_m);
     f->t_ns = run->now_ns;
     f->phase = p->phase;
     f->quality = run->quality;
@@ -153,7 +153,7 @@ static void note(struct run *run, loop_frame_t *f)
     f->ahead_m = LOOP_WALL_M - a->p_m[0];
     f->speed_mps = square_root(dot(a->v_mps, a->v_mps) + 1e-6);
     memcpy(f->at_m, a->p_m, sizeof f->at_m);
-    memcpy(f->aim_m, aim, sizeof f->aim_m);
+    memcpy(f->setpoint_m, aim, sizeof f->setpoint_m);
     for (int k = 0; k < 3; k++) square += (a->p_m[k] - aim[k]) * (a->p_m[k] - aim[k]);
     f->error_m = p->phase == PILOT_FLIES ? square_root(square + 1e-6) : 0.0;
     run->quality = 0;
@@ -164,8 +164,8 @@ static void note(struct run *run, loop_frame_t *f)
 static int has_crashed(const struct run *run)
 {
     const double *p = run->airframe.p_m;
-    const double ahead_most = run->settings->has_wall ? LOOP_WALL_M : PILOT_SIDE_M + ROOM_M;
-    return p[0] < -ROOM_M || p[0] > ahead_most || p[1] < -ROOM_M || p[1] > PILOT_SIDE_M + ROOM_M || p[2] > 4.0 ||
+    const double ahead_max = run->settings->has_wall ? LOOP_WALL_M : PILOT_SIDE_M + ROOM_M;
+    return p[0] < -ROOM_M || p[0] > ahead_max || p[1] < -ROOM_M || p[1] > PILOT_SIDE_M + ROOM_M || p[2] > 4.0 ||
            run->airframe.R_world_body[8] < 0.3;
 }
 
@@ -193,7 +193,7 @@ static void draw(struct run *run, uint32_t index, vfront_frame_t *f)
 
 /** Faults of the script for the link. */
 struct link_state {
-    int is_lost, is_touched;
+    int is_lost, has_fault;
     uint32_t flips;
 };
 
@@ -204,7 +204,7 @@ static struct link_state look(struct run *run, uint32_t index, uint64_t since_ns
     for (uint32_t i = 0; s && i < s->count; i++) {
         const fault_t *f = &s->fault[i];
         if (!fault_active(f, index, since_ns, run->before_ns)) continue;
-        l.is_touched = 1;
+        l.has_fault = 1;
         const double percent = (double)(synthetic_hash(run->dice++) % 10000) / 100.0;
         if (f->kind == FAULT_LOSS) l.is_lost |= percent < f->argument[0];
         if (f->kind == FAULT_CORRUPT) l.flips += (uint32_t)f->argument[0];
@@ -220,7 +220,7 @@ static const char *await(struct run *run, reply_t *reply)
     return error;
 }
 
-/** A frame to the board, and what it says. Readings wait in the queue until a step has taken them. */
+/** A frame to the board, and its answer. Samples wait in the queue until a step has taken them. */
 static const char *deliver(struct run *run, vfront_frame_t *frame, uint32_t flips)
 {
     static reply_t reply;
@@ -234,49 +234,49 @@ static const char *deliver(struct run *run, vfront_frame_t *frame, uint32_t flip
     return NULL;
 }
 
-/** A frame with its faults, and the readings once more on their own, by which the board's time goes on. */
+/** A frame with its faults, and the samples once more on their own, by which the board's time goes on. */
 static const char *send(struct run *run, uint32_t index)
 {
     static reply_t reply;
-    static vfront_imu_t own[READINGS_MOST];
+    static vfront_imu_t own[SAMPLES_MAX];
     vfront_frame_t frame;
     int deliveries = 1;
     draw(run, index, &frame);
-    fly_until(run, (run->now_ns / AIRFRAME_READING_NS + 1) * AIRFRAME_READING_NS); /* the reading behind the middle */
-    frame.imu = run->reading;
-    frame.imu_count = run->readings;
+    fly_until(run, (run->now_ns / AIRFRAME_SAMPLE_NS + 1) * AIRFRAME_SAMPLE_NS); /* the sample behind the middle */
+    frame.imu = run->sample;
+    frame.imu_count = run->samples;
     const struct link_state l = look(run, index, run->now_ns - START_NS);
-    run->loop->frame[index].is_touched = l.is_touched;
+    run->loop->frame[index].has_fault = l.has_fault;
     if (run->injector) deliveries = fault_apply(run->injector, &frame);
     if (deliveries < 0) return "faults need pictures of the rig's size in host memory";
-    run->readings = 0;
-    const uint32_t count = frame.imu_count < READINGS_MOST ? frame.imu_count : READINGS_MOST;
+    run->samples = 0;
+    const uint32_t count = frame.imu_count < SAMPLES_MAX ? frame.imu_count : SAMPLES_MAX;
     if (count) memcpy(own, frame.imu, count * sizeof *own);
     gyro_queue_add(&run->queue, &frame);
     const char *error = NULL;
-    if (l.is_lost) return NULL; /* nor do its readings come */
+    if (l.is_lost) return NULL; /* nor do its samples come */
     for (int i = 0; i < deliveries && !error; i++) error = deliver(run, &frame, l.flips);
     memset(&reply, 0, sizeof reply);
     run->sent_ns = clock_ns();
-    if (!error) error = session_readings(&run->session, own, count, run->now_ns);
+    if (!error) error = session_send_imu(&run->session, own, count, run->now_ns);
     return error ? error : await(run, &reply);
 }
 
 /* ---- open, close ------------------------------------------------------------------------------------------------- */
 
-/** Hall around the square, or around the way to the wall. */
+/** Hall around the square, or around the path to the wall. */
 static void build(struct run *run)
 {
-    static double way_m[9 * 7 * 3][3];
+    static double positions_m[9 * 7 * 3][3];
     uint32_t count = 0;
     const int deep = run->settings->has_wall ? 9 : 5;
     for (int i = 0; i < deep; i++)
         for (int k = 0; k < 5; k++)
             for (int h = 0; h < 3; h++) {
                 const double at[3] = {i - 1.0, k - 1.0, 0.5 + 0.5 * h};
-                memcpy(way_m[count++], at, sizeof at);
+                memcpy(positions_m[count++], at, sizeof at);
             }
-    synthetic_hall(run->scene, (const double(*)[3])way_m, count);
+    synthetic_hall(run->scene, (const double(*)[3])positions_m, count);
     if (!run->settings->has_wall) return;
     const double origin[3] = {LOOP_WALL_M, 4.0, 3.0}, across[3] = {0, -7.0, 0}, down[3] = {0, 0, -3.0};
     synthetic_board(run->scene, origin, across, down);
@@ -327,7 +327,7 @@ static const char *open_run(struct run *run)
     run->pilot.mission = s->has_wall ? PILOT_AHEAD : PILOT_SQUARE;
     run->pilot.square_ns = START_NS + (uint64_t)LOOP_FAULT_FRAME * LOOP_FRAME_NS + 1000000000u;
     const char *error = s->script ? fault_open(&run->injector, s->script, "script", &run->rig) : NULL;
-    if (!error) error = session_open(&run->session, s->board, &s->ways, &run->rig, s->tuning);
+    if (!error) error = session_open(&run->session, s->board, &s->transports, &run->rig, s->tuning);
     run->session.take = take;
     run->session.context = run;
     return error;
@@ -364,7 +364,7 @@ const char *loop_run(loop_t *loop, const loop_settings_t *settings)
         error = text;
     }
     loop->touch_mps = run.airframe.touch_mps;
-    loop->least_up = run.airframe.least_up;
+    loop->tilt_cosine_min = run.airframe.tilt_cosine_min;
     close_run(&run);
     return error;
 }

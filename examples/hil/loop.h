@@ -14,7 +14,7 @@
 #ifndef HIL_LOOP_H
 #define HIL_LOOP_H
 
-#include "examples/fault_script.h"
+#include "examples/replay/fault_script.h"
 #include "pilot.h"
 #include "session.h"
 #include "vfront.h"
@@ -30,14 +30,14 @@
 typedef struct loop_frame {
     uint64_t t_ns;
     pilot_phase_t phase;
-    int is_touched;   /**< 1: a fault is active. */
-    int is_finite;    /**< 1: all numbers of all messages since the frame before. */
-    int quality;      /**< Of the last message; -1 failure, 0: none came since the frame before. */
-    double at_m[3];   /**< Where it is. */
-    double aim_m[3];  /**< Where it should be: the set point, from where it took off. */
-    double speed_mps; /**< How fast it is. */
-    double error_m;   /**< Distance of the two; 0 unless it flies. */
-    double ahead_m;   /**< From the wall. */
+    int has_fault;        /**< 1: a fault is active. */
+    int is_finite;        /**< 1: all numbers of all messages since the frame before. */
+    int quality;          /**< Of the last message; -1 failure, 0: none came since the frame before. */
+    double at_m[3];       /**< Where it is. */
+    double setpoint_m[3]; /**< Where it should be: the set point, from where it took off. */
+    double speed_mps;     /**< How fast it is. */
+    double error_m;       /**< Distance of the two; 0 unless it flies. */
+    double ahead_m;       /**< From the wall. */
 } loop_frame_t;
 
 /** A flight. */
@@ -45,18 +45,18 @@ typedef struct loop {
     loop_frame_t *frame;
     uint32_t frames, room; /**< Flown; those for which there is room. */
     uint32_t messages, failures, resets, obstacles;
-    double touch_mps;    /**< Fastest touch-down. */
-    double least_up;     /**< Least cosine of the tilt. */
-    uint64_t behind_ns;  /**< In real time: most that a frame was behind its time. */
-    uint64_t slowest_ns; /**< In real time: longest time from a frame to its last message. */
-    uint64_t answers_ns; /**< In real time: sum of the times to all messages. */
-    int has_crashed;     /**< 1: it hit the hall or turned over, and the flight ended there. */
+    double touch_mps;       /**< Fastest touch-down. */
+    double tilt_cosine_min; /**< Least cosine of the tilt. */
+    uint64_t behind_ns;     /**< In real time: most that a frame was behind its time. */
+    uint64_t slowest_ns;    /**< In real time: longest time from a frame to its last message. */
+    uint64_t answers_ns;    /**< In real time: sum of the times to all messages. */
+    int has_crashed;        /**< 1: it hit the hall or turned over, and the flight ended there. */
 } loop_t;
 
 /** Settings. */
 typedef struct loop_settings {
     const char *board; /**< HOST:PORT. */
-    session_ways_t ways;
+    session_transports_t transports;
     const vfront_tuning_t *tuning;
     const fault_script_t *script; /**< NULL: no faults. */
     int32_t width_px, height_px;
@@ -70,7 +70,7 @@ typedef struct loop_settings {
 const char *loop_run(loop_t *loop, const loop_settings_t *settings);
 void loop_free(loop_t *loop);
 
-/** Draw it: its way from above, its height and its error over time, as SVG. Returns NULL, or a one-line message. */
+/** Draw its trajectory from above, its height and its error over time, as SVG. Returns NULL, or a one-line message. */
 const char *loop_draw(const loop_t *loop, const char *path, const char *title);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A flight as SVG: its way from above beside that of the set point, and its height and its error over time.
+ * A flight as SVG: its trajectory from above beside that of the set point, and its height and its error over time.
  */
 #include "loop.h"
 
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "examples/diagram.h"
+#include "examples/replay/diagram.h"
 
 static double seconds(const loop_t *l, uint32_t i) { return (double)(l->frame[i].t_ns - l->frame[0].t_ns) * 1e-9; }
 
@@ -18,9 +18,9 @@ typedef double value_fn(const loop_t *l, uint32_t i);
 static double x_of(const loop_t *l, uint32_t i) { return l->frame[i].at_m[0]; }
 static double y_of(const loop_t *l, uint32_t i) { return l->frame[i].at_m[1]; }
 static double z_of(const loop_t *l, uint32_t i) { return l->frame[i].at_m[2]; }
-static double aim_x_of(const loop_t *l, uint32_t i) { return l->frame[i].aim_m[0]; }
-static double aim_y_of(const loop_t *l, uint32_t i) { return l->frame[i].aim_m[1]; }
-static double aim_z_of(const loop_t *l, uint32_t i) { return l->frame[i].aim_m[2]; }
+static double setpoint_x_of(const loop_t *l, uint32_t i) { return l->frame[i].setpoint_m[0]; }
+static double setpoint_y_of(const loop_t *l, uint32_t i) { return l->frame[i].setpoint_m[1]; }
+static double setpoint_z_of(const loop_t *l, uint32_t i) { return l->frame[i].setpoint_m[2]; }
 static double error_of(const loop_t *l, uint32_t i) { return l->frame[i].error_m; }
 
 /** Curve of the frames in which it flies, or of all. */
@@ -44,7 +44,7 @@ static void shade(FILE *f, const struct diagram *d, const loop_t *l)
 {
     for (uint32_t i = 0; i < l->frames; i++) {
         uint32_t end = i;
-        while (end < l->frames && l->frame[end].is_touched) end++;
+        while (end < l->frames && l->frame[end].has_fault) end++;
         if (end == i) continue;
         const double from = diagram_x(d, seconds(l, i)), to = diagram_x(d, seconds(l, end < l->frames ? end : end - 1));
         fprintf(f, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"#e8e0d0\"/>\n", from, d->top,
@@ -74,18 +74,18 @@ static void draw(FILE *f, const loop_t *l, const char *title)
     const double wide = high[0] - low[0] > high[1] - low[1] ? high[0] - low[0] : high[1] - low[1];
     const double to[2] = {low[0] + wide, low[1] + wide}, end_s = l->frames ? seconds(l, l->frames - 1) + 0.1 : 1.0;
     const struct diagram above = axes(80, 50, 400, 400, low, to, "x [m]", "y [m]");
-    const double zero[2] = {0, 0}, tall[2] = {end_s, 2.0}, most[2] = {end_s, 1.2};
+    const double zero[2] = {0, 0}, tall[2] = {end_s, 2.0}, max[2] = {end_s, 1.2};
     const struct diagram height = axes(540, 50, 420, 170, zero, tall, NULL, "height [m]");
-    const struct diagram error = axes(540, 280, 420, 170, zero, most, "time [s]", "from set point [m]");
+    const struct diagram error = axes(540, 280, 420, 170, zero, max, "time [s]", "from set point [m]");
     diagram_begin(f, 1000, 500, 80, title);
     shade(f, &height, l);
     shade(f, &error, l);
     diagram_axes(f, &above);
     diagram_axes(f, &height);
     diagram_axes(f, &error);
-    curve(f, &above, l, aim_x_of, aim_y_of, 1, "#999999");
+    curve(f, &above, l, setpoint_x_of, setpoint_y_of, 1, "#999999");
     curve(f, &above, l, x_of, y_of, 0, "#c0392b");
-    curve(f, &height, l, seconds, aim_z_of, 1, "#999999");
+    curve(f, &height, l, seconds, setpoint_z_of, 1, "#999999");
     curve(f, &height, l, seconds, z_of, 0, "#c0392b");
     curve(f, &error, l, seconds, error_of, 1, "#2a5db0");
     fprintf(f, "</svg>\n");

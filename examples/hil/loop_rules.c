@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Name, fault, frames on, of, cannot be survived, wall. What cannot be survived is so by what is left of the sensors:
- * without pictures of camera 0 for 20 s nothing says where the vehicle is. */
+ * without pictures of camera 0 for 20 s the position is not observed. */
 static const loop_rule_t row[] = {
     {"clean", NULL, 0, 0, 0, 0},
     {"wall ahead", NULL, 0, 0, 0, 1},
@@ -51,8 +51,8 @@ static const loop_rule_t row[] = {
     {"jitter of 5 ms", "clock jitter 0.005", 0, 0, 0, 0},
     {"clock fast by 100 ppm", "clock drift 100", 0, 0, 0, 0},
     {"clock slow by 100 ppm", "clock drift -100", 0, 0, 0, 0},
-    {"readings missing", "gyro gap", 0, 0, 0, 0},
-    {"half of the readings missing", "gyro gap 50", 0, 0, 0, 0},
+    {"samples missing", "gyro gap", 0, 0, 0, 0},
+    {"half of the samples missing", "gyro gap 50", 0, 0, 0, 0},
     {"gyro stuck, 30 in 90", "gyro stuck", 30, 90, 0, 0},
     {"gyro stuck", "gyro stuck", 0, 0, 1, 0},
     {"gyro saturated", "gyro saturated 0.3", 0, 0, 1, 0},
@@ -72,16 +72,16 @@ uint32_t loop_frames(const loop_rule_t *rule, uint32_t seconds)
     return LOOP_FAULT_FRAME + frames_of(seconds) + frames_of(rule->cannot_survive ? LOOP_LOST_AFTER_S : LOOP_AFTER_S);
 }
 
-int loop_script(const loop_rule_t *rule, uint32_t seconds, char *to, size_t most)
+int loop_script(const loop_rule_t *rule, uint32_t seconds, char *to, size_t max)
 {
     const uint32_t end = LOOP_FAULT_FRAME + frames_of(seconds);
     size_t used = 0;
     *to = 0;
-    for (uint32_t at = LOOP_FAULT_FRAME; rule->fault && at < end && used < most; at += rule->of ? rule->of : end) {
+    for (uint32_t at = LOOP_FAULT_FRAME; rule->fault && at < end && used < max; at += rule->of ? rule->of : end) {
         const uint32_t last = rule->of ? at + rule->on - 1 : end - 1;
-        used += (size_t)snprintf(to + used, most - used, "%" PRIu32 "-%" PRIu32 " %s\n", at, last, rule->fault);
+        used += (size_t)snprintf(to + used, max - used, "%" PRIu32 "-%" PRIu32 " %s\n", at, last, rule->fault);
     }
-    return used < most;
+    return used < max;
 }
 
 static double seconds_between(const loop_frame_t *a, const loop_frame_t *b)
@@ -98,17 +98,17 @@ static uint32_t blind_at(const loop_t *l)
 }
 
 /** Verdict on the end of a flight. */
-static void judge_end(loop_verdict_t *v, const loop_rule_t *rule, const loop_t *l)
+static void evaluate_end(loop_evaluation_t *v, const loop_rule_t *rule, const loop_t *l)
 {
     const loop_frame_t *end = &l->frame[l->frames - 1];
     const char *wrong = "";
-    for (uint32_t i = l->frames; i-- && seconds_between(&l->frame[i], end) < LOOP_AGAIN_S;) {
+    for (uint32_t i = l->frames; i-- && seconds_between(&l->frame[i], end) < LOOP_RECOVERY_S;) {
         const loop_frame_t *f = &l->frame[i];
         if (f->phase != PILOT_FLIES) wrong = "does not fly at the end; ";
         if (f->error_m > v->last_m) v->last_m = f->error_m;
         if (rule->has_wall && f->speed_mps > 0.3) wrong = "is not at rest; ";
     }
-    if (v->last_m > LOOP_MOST_M) wrong = "is not there at the end; ";
+    if (v->last_m > LOOP_MAX_M) wrong = "is not there at the end; ";
     if (rule->has_wall) {
         v->last_m = end->ahead_m;
         if (end->ahead_m < LOOP_NEAR_M || end->ahead_m > LOOP_FAR_M) wrong = "does not stop before the wall; ";
@@ -116,21 +116,21 @@ static void judge_end(loop_verdict_t *v, const loop_rule_t *rule, const loop_t *
     strncat(v->why, wrong, sizeof v->why - strlen(v->why) - 1);
 }
 
-static void judge_times(loop_verdict_t *v, const loop_t *l, uint32_t blind)
+static void evaluate_times(loop_evaluation_t *v, const loop_t *l, uint32_t blind)
 {
     uint32_t first = 0, last = 0, takeoff = 0;
     for (uint32_t i = l->frames; i--;)
-        if (l->frame[i].is_touched) first = i;
+        if (l->frame[i].has_fault) first = i;
     for (uint32_t i = 0; i < l->frames; i++)
-        if (l->frame[i].is_touched) last = i;
+        if (l->frame[i].has_fault) last = i;
     for (uint32_t i = 1; i < l->frames; i++)
         if (l->frame[i].phase == PILOT_FLIES && l->frame[i - 1].phase == PILOT_WAITS) takeoff = i;
     if (!v->was_lost) return;
     v->lost_after_s = seconds_between(&l->frame[first], &l->frame[blind]);
-    if (takeoff > blind) v->again_s = seconds_between(&l->frame[last], &l->frame[takeoff]);
+    if (takeoff > blind) v->recovery_s = seconds_between(&l->frame[last], &l->frame[takeoff]);
 }
 
-void loop_judge(loop_verdict_t *v, const loop_rule_t *rule, const loop_t *l)
+void loop_evaluate(loop_evaluation_t *v, const loop_rule_t *rule, const loop_t *l)
 {
     memset(v, 0, sizeof *v);
     const uint32_t blind = blind_at(l);
@@ -143,10 +143,10 @@ void loop_judge(loop_verdict_t *v, const loop_rule_t *rule, const loop_t *l)
     snprintf(v->why, sizeof v->why, "%s%s%s%s%s%s", finite ? "" : "not finite; ", l->has_crashed ? "crashes; " : "",
              l->frames < l->room && !l->has_crashed ? "ends early; " : "",
              v->was_lost && !rule->cannot_survive ? "is lost; " : "",
-             v->worst_m > LOOP_MOST_M ? "beyond 1 m, and not told; " : "",
+             v->worst_m > LOOP_MAX_M ? "beyond 1 m, and not reported; " : "",
              l->touch_mps > LOOP_TOUCH_MPS ? "hard landing; " : "");
     if (!l->frames) return;
-    judge_times(v, l, blind);
-    judge_end(v, rule, l);
+    evaluate_times(v, l, blind);
+    evaluate_end(v, rule, l);
     v->passed = !*v->why;
 }

@@ -2,12 +2,12 @@
  *
  * Table of faults of the closed loop, each in a flight of its own (loop.h), 20 s long; and what it must not do.
  *
- *   holds      never farther than LOOP_MOST_M from the set point, PX4's own flight card, from take-off to the end, and
+ *   holds      never farther than LOOP_MAX_M from the set point, PX4's own flight card, from take-off to the end, and
  *              the pilot never blind
- *   is lost    only for faults that the table lists as ones that cannot be survived: the pilot is told (quality -1, or
- *              silence) before it is farther than that; it comes down, not faster than LOOP_TOUCH_MPS; after the fault
- *              it takes off again, and is within LOOP_MOST_M for the last LOOP_AGAIN_S
- *   stops      before a wall: at rest for the last LOOP_AGAIN_S, LOOP_NEAR_M to LOOP_FAR_M from it
+ *   is lost    only for faults that the table lists as ones that cannot be survived: the pilot gets quality -1, or
+ *              silence, before it is farther than that; it comes down, not faster than LOOP_TOUCH_MPS; after the fault
+ *              it takes off again, and is within LOOP_MAX_M for the last LOOP_RECOVERY_S
+ *   stops      before a wall: at rest for the last LOOP_RECOVERY_S, LOOP_NEAR_M to LOOP_FAR_M from it
  *   always     every number of every message finite; no crash
  */
 #ifndef HIL_LOOP_RULES_H
@@ -15,9 +15,9 @@
 
 #include "loop.h"
 
-#define LOOP_MOST_M 1.0
+#define LOOP_MAX_M 1.0
 #define LOOP_TOUCH_MPS 1.5
-#define LOOP_AGAIN_S 3.0
+#define LOOP_RECOVERY_S 3.0
 #define LOOP_NEAR_M 0.8
 #define LOOP_FAR_M 2.5
 #define LOOP_SECONDS 20u /* of a fault */
@@ -37,21 +37,21 @@ typedef struct loop_rule {
 const loop_rule_t *loop_row(size_t index);
 
 /** Script of a row. Returns 0 where `most` bytes are too few. */
-int loop_script(const loop_rule_t *rule, uint32_t seconds, char *to, size_t most);
+int loop_script(const loop_rule_t *rule, uint32_t seconds, char *to, size_t max);
 
 /** Frames of its flight. */
 uint32_t loop_frames(const loop_rule_t *rule, uint32_t seconds);
 
 /** Judgement of a flight. */
-typedef struct loop_verdict {
+typedef struct loop_evaluation {
     int passed, was_lost;
     double worst_m;      /**< Before it was lost, or at all. */
     double lost_after_s; /**< From the fault's begin; 0: never. */
-    double again_s;      /**< From the fault's end to the last take-off; 0: none. */
-    double last_m;       /**< Worst of the last LOOP_AGAIN_S; of a wall: the distance from it. */
+    double recovery_s;   /**< From the fault's end to the last take-off; 0: none. */
+    double last_m;       /**< Worst of the last LOOP_RECOVERY_S; of a wall: the distance from it. */
     char why[120];       /**< What failed, or "". */
-} loop_verdict_t;
+} loop_evaluation_t;
 
-void loop_judge(loop_verdict_t *verdict, const loop_rule_t *rule, const loop_t *loop);
+void loop_evaluate(loop_evaluation_t *evaluation, const loop_rule_t *rule, const loop_t *loop);
 
 #endif

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "examples/fault_apply.h"
-#include "examples/gyro_queue.h"
+#include "examples/replay/fault_apply.h"
+#include "examples/replay/gyro_queue.h"
 #include "session.h"
 
-#define IN_FLIGHT_MOST 2 /* a frame under way, and one that waits */
+#define IN_FLIGHT_MAX 2 /* a frame under way, and one that waits */
 
 /** A run under way. */
 struct run {
@@ -21,7 +21,7 @@ struct run {
     session_t session;
     fault_injector_t *injector;
     gyro_queue_t queue;
-    uint64_t sent_ns[IN_FLIGHT_MOST]; /* of frames that are not answered, in order */
+    uint64_t sent_ns[IN_FLIGHT_MAX]; /* of frames that are not answered, in order */
     int in_flight;
     double *step_ms;
     uint64_t first_ns, begun_ns, before_ns; /* before_ns: time of the frame before since the first */
@@ -98,7 +98,7 @@ static const char *send_frame(struct run *run, uint32_t index)
     if (!index) run->begun_ns = wire_now_ns();
     error = wait_until(run, run->begun_ns + due_ns + delay_ns(run, index, due_ns));
     if (error || deliveries < 1) return error;
-    if (run->in_flight == IN_FLIGHT_MOST) {
+    if (run->in_flight == IN_FLIGHT_MAX) {
         run->paced->not_sent++;
         return NULL;
     }
@@ -123,7 +123,7 @@ const char *paced_run(paced_t *paced, const trial_settings_t *s)
     const vfront_rig_t *rig = dataset_rig(s->dataset);
     const char *error = paced->latency_ms && run.step_ms ? NULL : "no memory for the times";
     if (!error && s->script) error = fault_open(&run.injector, s->script, "script", rig);
-    if (!error) error = session_open(&run.session, s->board, &s->ways, rig, s->tuning);
+    if (!error) error = session_open(&run.session, s->board, &s->transports, rig, s->tuning);
     for (uint32_t i = 0; i < s->frames && !error; i++) error = send_frame(&run, i);
     while (!error && run.in_flight) {
         error = session_await(&run.session, &run.reply, WIRE_TIMEOUT_MS);

@@ -2,8 +2,8 @@
 #include "pilot.h"
 
 #include "airframe.h"
-#include "examples/pose.h"
-#include "examples/synthetic_internal.h"
+#include "examples/common/pose.h"
+#include "examples/synthetic/renderer.h"
 
 #define STEP_S 0.005
 #define WAIT_NS 1000000000u /* of messages before it takes off */
@@ -31,17 +31,17 @@
 #define SIGMA_RAD 0.1
 
 /* Of the controller. */
-#define BY_POSITION 1.1   /* velocity for 1 m [1/s] */
-#define VELOCITY_MOST 1.5 /* [m/s] */
-#define BY_VELOCITY 2.8   /* acceleration for 1 m/s [1/s] */
-#define BY_SUM 0.8        /* for 1 m of the sum [1/s^2] */
-#define SUM_MOST_M 1.0
-#define FORCE_MOST 3.5  /* level acceleration [m/s^2] */
+#define BY_POSITION 1.1  /* velocity for 1 m [1/s] */
+#define VELOCITY_MAX 1.5 /* [m/s] */
+#define BY_VELOCITY 2.8  /* acceleration for 1 m/s [1/s] */
+#define BY_SUM 0.8       /* for 1 m of the sum [1/s^2] */
+#define SUM_MAX_M 1.0
+#define FORCE_MAX 3.5   /* level acceleration [m/s^2] */
 #define BY_ATTITUDE 7.0 /* rate for 1 rad [1/s] */
-#define RATE_MOST 2.5   /* [rad/s] */
+#define RATE_MAX 2.5    /* [rad/s] */
 #define BY_RATE 18.0    /* angular acceleration for 1 rad/s [1/s] */
 
-static double clamp(double v, double most) { return v > most ? most : v < -most ? -most : v; }
+static double clamp(double v, double max) { return v > max ? max : v < -max ? -max : v; }
 
 static void rotate(double out[3], const double R[9], const double v[3])
 {
@@ -94,13 +94,13 @@ static void predict(pilot_t *p, const vfront_imu_t *r)
         p->now.v_mps[k] += STEP_S * accel[k];
     }
     p->now.t_ns = r->t_ns;
-    p->past[p->readings++ % PILOT_PAST] = p->now;
+    p->history[p->samples++ % PILOT_HISTORY] = p->now;
 }
 
 /** Share of a gain that a deviation leaves. */
-static double share_of(double usual, double variance) { return usual * usual / (usual * usual + variance); }
+static double share_of(double nominal, double variance) { return nominal * nominal / (nominal * nominal + variance); }
 
-/** Shares of the gains by what the message says of each of its parts. */
+/** Shares of the gains by the covariance of each part of the message. */
 struct shares {
     double position, velocity, attitude;
 };
@@ -111,7 +111,7 @@ static struct shares shares_of(const mavlink_message_t *m)
     return (struct shares){
         .position = share_of(SIGMA_M, (double)pose[0] + (double)pose[6]),
         .velocity = share_of(SIGMA_MPS, (double)velocity[0] + (double)velocity[6]),
-        .attitude = share_of(SIGMA_RAD, (double)pose[15] + (double)pose[18])}; /* roll and pitch: those it stands on */
+        .attitude = share_of(SIGMA_RAD, (double)pose[15] + (double)pose[18])}; /* of roll and pitch */
 }
 
 /** State of the message, its axes turned: z up. */
@@ -132,18 +132,18 @@ static void state_of(pilot_state_t *s, const mavlink_message_t *m)
 }
 
 /** Number of the past state nearest before a time; that of now where it is later, the oldest where it is earlier. */
-static uint32_t past_at(const pilot_t *p, uint64_t t_ns)
+static uint32_t history_at(const pilot_t *p, uint64_t t_ns)
 {
-    const uint32_t oldest = p->readings > PILOT_PAST ? p->readings - PILOT_PAST : 0;
-    uint32_t i = p->readings - 1;
-    while (i > oldest && p->past[i % PILOT_PAST].t_ns > t_ns) i--;
+    const uint32_t oldest = p->samples > PILOT_HISTORY ? p->samples - PILOT_HISTORY : 0;
+    uint32_t i = p->samples - 1;
+    while (i > oldest && p->history[i % PILOT_HISTORY].t_ns > t_ns) i--;
     return i;
 }
 
 /** Past at exactly that time: on with its velocity. */
-static pilot_state_t past_state(const pilot_t *p, uint32_t number, uint64_t t_ns)
+static pilot_state_t history_state(const pilot_t *p, uint32_t number, uint64_t t_ns)
 {
-    pilot_state_t s = p->past[number % PILOT_PAST];
+    pilot_state_t s = p->history[number % PILOT_HISTORY];
     const double by_s = t_ns > s.t_ns ? (double)(t_ns - s.t_ns) * 1e-9 : 0.0, step_s = by_s < STEP_S ? by_s : STEP_S;
     for (int k = 0; k < 3; k++) s.p_m[k] += step_s * s.v_mps[k];
     return s;
@@ -161,8 +161,8 @@ static void shift(pilot_state_t *s, const double p_m[3], const double v_mps[3], 
 
 static void correct(pilot_t *p, const pilot_state_t *seen, const struct shares *of)
 {
-    const uint32_t at = past_at(p, seen->t_ns);
-    const pilot_state_t then = past_state(p, at, seen->t_ns);
+    const uint32_t at = history_at(p, seen->t_ns);
+    const pilot_state_t then = history_state(p, at, seen->t_ns);
     double dp[3], dv[3], w[3], w_body[3], dv_body[3];
     turn_between(w, seen->R_local_body, then.R_local_body);
     rotate_back(w_body, then.R_local_body, w);
@@ -175,14 +175,14 @@ static void correct(pilot_t *p, const pilot_state_t *seen, const struct shares *
         p->gyro_bias_rad_s[k] = clamp(p->gyro_bias_rad_s[k] - OF_GYRO_BIAS * of->attitude * w_body[k], 0.2);
         p->accel_bias_m_s2[k] = clamp(p->accel_bias_m_s2[k] - OF_ACCEL_BIAS * dv_body[k], 0.5);
     }
-    for (uint32_t i = at; i != p->readings; i++) {
-        pilot_state_t *s = &p->past[i % PILOT_PAST];
+    for (uint32_t i = at; i != p->samples; i++) {
+        pilot_state_t *s = &p->history[i % PILOT_HISTORY];
         shift(s, dp, dv, w, (double)(s->t_ns - then.t_ns) * 1e-9);
     }
     shift(&p->now, dp, dv, w, (double)(p->now.t_ns - then.t_ns) * 1e-9);
 }
 
-/** The state is that of a message, carried on to now by what the past says has happened since. */
+/** The state is that of a message, carried on to now by the past samples. */
 static void begin_anew(pilot_t *p, const pilot_state_t *seen)
 {
     const uint64_t t_ns = p->now.t_ns;
@@ -190,8 +190,8 @@ static void begin_anew(pilot_t *p, const pilot_state_t *seen)
     p->now = *seen;
     p->now.t_ns = t_ns;
     for (int k = 0; k < 3; k++) p->now.p_m[k] += since_s * seen->v_mps[k];
-    p->readings = 0;
-    p->past[p->readings++] = p->now;
+    p->samples = 0;
+    p->history[p->samples++] = p->now;
     p->has_state = 1;
     memset(p->sum, 0, sizeof p->sum);
 }
@@ -217,14 +217,14 @@ static void take_odometry(pilot_t *p, const mavlink_message_t *m, uint64_t now_n
 static void take_obstacles(pilot_t *p, const mavlink_message_t *m, uint64_t now_ns)
 {
     const uint16_t *cm = m->as.obstacles.distances;
-    double least = 1e9;
+    double min = 1e9;
     for (int i = -SECTORS; i <= SECTORS; i++) {
-        const double room = cm[(i + 72) % 72] == UNKNOWN ? 0.0 : 0.01 * cm[(i + 72) % 72];
-        if (room < least) least = room;
+        const double clearance = cm[(i + 72) % 72] == UNKNOWN ? 0.0 : 0.01 * cm[(i + 72) % 72];
+        if (clearance < min) min = clearance;
     }
-    if (least <= 0.0) return; /* what was known before counts until it is too old */
-    p->room_m = least;
-    p->room_ns = now_ns;
+    if (min <= 0.0) return; /* what was known before counts until it is too old */
+    p->clearance_m = min;
+    p->clearance_ns = now_ns;
 }
 
 void pilot_message(pilot_t *p, const mavlink_message_t *m, uint64_t now_ns)
@@ -235,7 +235,7 @@ void pilot_message(pilot_t *p, const mavlink_message_t *m, uint64_t now_ns)
 
 /* ---- guide ------------------------------------------------------------------------------------------------------- */
 
-/** Share 0..1 of a way that begins and ends at rest, and its speed, for a share of its time. */
+/** Share 0..1 of a distance that begins and ends at rest, and its speed, for a share of its time. */
 static double smooth(double time, double *speed)
 {
     const double t = time < 0.0 ? 0.0 : time > 1.0 ? 1.0 : time;
@@ -254,35 +254,35 @@ static void along_square(pilot_t *p, double t_s)
     if (leg == 4) return;
     const double share = smooth((t_s - leg * leg_s) / side_s, &speed);
     for (int k = 0; k < 2; k++) {
-        const double way = PILOT_SIDE_M * (corner[leg + 1][k] - corner[leg][k]);
-        p->aim_m[k] = PILOT_SIDE_M * corner[leg][k] + share * way;
-        p->aim_mps[k] = t_s - leg * leg_s < side_s ? speed * way / side_s : 0.0;
+        const double side_m = PILOT_SIDE_M * (corner[leg + 1][k] - corner[leg][k]);
+        p->setpoint_m[k] = PILOT_SIDE_M * corner[leg][k] + share * side_m;
+        p->setpoint_mps[k] = t_s - leg * leg_s < side_s ? speed * side_m / side_s : 0.0;
     }
-    p->aim_turns = 0.25 * (leg + smooth((t_s - leg * leg_s - side_s) / CORNER_S, &unused));
+    p->setpoint_turns = 0.25 * (leg + smooth((t_s - leg * leg_s - side_s) / CORNER_S, &unused));
 }
 
 /** Ahead, as fast as the room allows, and no farther. */
-static void go_ahead(pilot_t *p)
+static void fly_ahead(pilot_t *p)
 {
-    const int is_known = p->room_ns && p->now.t_ns < p->room_ns + ROOM_NS;
-    const double age_s = is_known ? (double)(p->now.t_ns - p->room_ns) * 1e-9 : 0.0;
-    const double room_m = is_known ? p->room_m - age_s * p->now.v_mps[0] - STOP_M : 0.0;
-    const double most = room_m > 0.0 ? square_root(2.0 * BRAKE_M_S2 * room_m + 1e-6) : 0.0;
-    const double asked = most < AHEAD_MPS ? most : AHEAD_MPS;
-    p->aim_mps[0] += clamp(asked - p->aim_mps[0], (asked < p->aim_mps[0] ? 3.0 : 0.5) * STEP_S);
-    p->aim_m[0] += STEP_S * p->aim_mps[0];
+    const int is_known = p->clearance_ns && p->now.t_ns < p->clearance_ns + ROOM_NS;
+    const double age_s = is_known ? (double)(p->now.t_ns - p->clearance_ns) * 1e-9 : 0.0;
+    const double clearance_m = is_known ? p->clearance_m - age_s * p->now.v_mps[0] - STOP_M : 0.0;
+    const double max = clearance_m > 0.0 ? square_root(2.0 * BRAKE_M_S2 * clearance_m + 1e-6) : 0.0;
+    const double asked = max < AHEAD_MPS ? max : AHEAD_MPS;
+    p->setpoint_mps[0] += clamp(asked - p->setpoint_mps[0], (asked < p->setpoint_mps[0] ? 3.0 : 0.5) * STEP_S);
+    p->setpoint_m[0] += STEP_S * p->setpoint_mps[0];
 }
 
-static void aim(pilot_t *p)
+static void update_setpoint(pilot_t *p)
 {
     const double t_s = (double)(p->now.t_ns - p->armed_ns) * 1e-9;
     double speed;
-    p->aim_m[2] = PILOT_HEIGHT_M * smooth(t_s / CLIMB_S, &speed);
-    p->aim_mps[2] = t_s < CLIMB_S ? PILOT_HEIGHT_M * speed / CLIMB_S : 0.0;
+    p->setpoint_m[2] = PILOT_HEIGHT_M * smooth(t_s / CLIMB_S, &speed);
+    p->setpoint_mps[2] = t_s < CLIMB_S ? PILOT_HEIGHT_M * speed / CLIMB_S : 0.0;
     if (p->takeoffs > 1) return;
     if (p->mission == PILOT_SQUARE && p->now.t_ns >= p->square_ns)
         along_square(p, (double)(p->now.t_ns - p->square_ns) * 1e-9);
-    if (p->mission == PILOT_AHEAD && t_s > CLIMB_S + 1.0) go_ahead(p);
+    if (p->mission == PILOT_AHEAD && t_s > CLIMB_S + 1.0) fly_ahead(p);
 }
 
 static void take_off(pilot_t *p)
@@ -291,15 +291,15 @@ static void take_off(pilot_t *p)
     p->takeoffs++;
     p->armed_ns = p->now.t_ns;
     memcpy(p->home_m, p->now.p_m, sizeof p->home_m);
-    memset(p->aim_m, 0, sizeof p->aim_m);
-    memset(p->aim_mps, 0, sizeof p->aim_mps);
+    memset(p->setpoint_m, 0, sizeof p->setpoint_m);
+    memset(p->setpoint_mps, 0, sizeof p->setpoint_mps);
     memset(p->sum, 0, sizeof p->sum);
     /* yaw stays that of now: turns of the nose, whose cosine and sine are these */
     const double c = p->now.R_local_body[0], s = p->now.R_local_body[3];
-    p->aim_turns = atan2(s, c) / TWO_PI;
+    p->setpoint_turns = atan2(s, c) / TWO_PI;
 }
 
-/** 1 if a reading is the jolt of the floor. */
+/** 1 if a sample is the jolt of the floor. */
 static int is_jolt(const vfront_imu_t *r) { return dot(r->accel_m_s2, r->accel_m_s2) > JOLT_M_S2 * JOLT_M_S2; }
 
 static void choose_phase(pilot_t *p, const vfront_imu_t *r)
@@ -322,11 +322,11 @@ static void choose_phase(pilot_t *p, const vfront_imu_t *r)
 static void steer(pilot_t *p, double force[3])
 {
     for (int k = 0; k < 3; k++) {
-        const double off = p->phase == PILOT_FLIES ? p->home_m[k] + p->aim_m[k] - p->now.p_m[k] : 0.0;
-        const double own = p->phase == PILOT_FLIES ? p->aim_mps[k] : k == 2 ? -DESCENT_MPS : 0.0;
-        const double error = clamp(own + BY_POSITION * off, VELOCITY_MOST) - p->now.v_mps[k];
-        if (p->phase == PILOT_FLIES) p->sum[k] = clamp(p->sum[k] + STEP_S * error, SUM_MOST_M);
-        force[k] = clamp(BY_VELOCITY * error + BY_SUM * p->sum[k], FORCE_MOST);
+        const double off = p->phase == PILOT_FLIES ? p->home_m[k] + p->setpoint_m[k] - p->now.p_m[k] : 0.0;
+        const double own = p->phase == PILOT_FLIES ? p->setpoint_mps[k] : k == 2 ? -DESCENT_MPS : 0.0;
+        const double error = clamp(own + BY_POSITION * off, VELOCITY_MAX) - p->now.v_mps[k];
+        if (p->phase == PILOT_FLIES) p->sum[k] = clamp(p->sum[k] + STEP_S * error, SUM_MAX_M);
+        force[k] = clamp(BY_VELOCITY * error + BY_SUM * p->sum[k], FORCE_MAX);
     }
     force[2] += AIRFRAME_GRAVITY_M_S2;
 }
@@ -367,11 +367,11 @@ static void control(pilot_t *p, const vfront_imu_t *r)
         return;
     }
     steer(p, force);
-    attitude_for(force, p->aim_turns, R, &length);
+    attitude_for(force, p->setpoint_turns, R, &length);
     turn_between(w, R, p->now.R_local_body);
     rotate_back(w_body, p->now.R_local_body, w);
     for (int k = 0; k < 3; k++) {
-        const double asked = clamp(BY_ATTITUDE * w_body[k], RATE_MOST);
+        const double asked = clamp(BY_ATTITUDE * w_body[k], RATE_MAX);
         const double rate = r->gyro_rad_s[k] - p->gyro_bias_rad_s[k];
         torque_nm[k] = inertia[k] * BY_RATE * (asked - rate);
     }
@@ -381,11 +381,11 @@ static void control(pilot_t *p, const vfront_imu_t *r)
     mix(p->rotor_n, lift > 0.0 ? lift : 0.0, torque_nm);
 }
 
-void pilot_reading(pilot_t *p, const vfront_imu_t *reading)
+void pilot_imu(pilot_t *p, const vfront_imu_t *sample)
 {
     if (!p->has_state) memcpy(p->now.R_local_body, pose_identity.R, sizeof p->now.R_local_body);
-    predict(p, reading);
-    choose_phase(p, reading);
-    if (p->phase == PILOT_FLIES) aim(p);
-    control(p, reading);
+    predict(p, sample);
+    choose_phase(p, sample);
+    if (p->phase == PILOT_FLIES) update_setpoint(p);
+    control(p, sample);
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BAD_STEREO (SIGN_STEREO | SIGN_LIGHT)
+#define BAD_STEREO (SIGN_STEREO | SIGN_PHOTOMETRIC)
 #define MOTION (SIGN_BREAK | SIGN_STATE | SIGN_QUALITY)
 
 static const rule_t row[] = {
@@ -26,14 +26,15 @@ static const rule_t row[] = {
     {"black camera 1", "40-49 camera1 black", SIGN_DARK | SIGN_STEREO, 1, 0},
     {"white both", "40-49 both white", SIGN_BRIGHT, 1, 0},
     {"white camera 1", "40-49 camera1 white", SIGN_BRIGHT | SIGN_STEREO, 1, 0},
-    {"noise of 20", "40-49 both noise 20", SIGN_LIGHT | MOTION, 2, 0},
-    {"noise of 255", "40-49 both noise 255", SIGN_LIGHT | MOTION, 2, 0},
+    {"noise of 20", "40-49 both noise 20", SIGN_PHOTOMETRIC | MOTION, 2, 0},
+    {"noise of 255", "40-49 both noise 255", SIGN_PHOTOMETRIC | MOTION, 2, 0},
     {"noise of camera 1", "40-49 camera1 noise 60", BAD_STEREO, 2, 0},
-    {"blur of 6 px", "40-49 both blur 6", SIGN_LIGHT | MOTION, 2, 0},
+    {"blur of 6 px", "40-49 both blur 6", SIGN_PHOTOMETRIC | MOTION, 2, 0},
     {"blur of camera 1", "40-49 camera1 blur 6", BAD_STEREO, 2, 0},
-    {"dim to 15 %", "40-49 both dim 15", SIGN_DARK | SIGN_LIGHT | MOTION, 2, 0},
-    {"brighten to 400 %", "40-49 both brighten 400", SIGN_BRIGHT | SIGN_LIGHT | MOTION, 2, 0},
-    {"light that comes and goes", "40 both dim 40\n42 both dim 40\n44 both dim 40\n46 both dim 40", SIGN_LIGHT, 2, 0},
+    {"dim to 15 %", "40-49 both dim 15", SIGN_DARK | SIGN_PHOTOMETRIC | MOTION, 2, 0},
+    {"brighten to 400 %", "40-49 both brighten 400", SIGN_BRIGHT | SIGN_PHOTOMETRIC | MOTION, 2, 0},
+    {"light that comes and goes", "40 both dim 40\n42 both dim 40\n44 both dim 40\n46 both dim 40", SIGN_PHOTOMETRIC, 2,
+     0},
     {"flip both", "40-49 both flip", MOTION | SIGN_STEREO, 2, 0},
     {"flip camera 1", "40-49 camera1 flip", SIGN_STEREO, 2, 0},
     {"swap cameras", "40-49 both swap", SIGN_STEREO, 2, 0},
@@ -48,8 +49,8 @@ static const rule_t row[] = {
     {"clock fast by 100 ppm", "40- clock drift 100", 0, 0, 1},
     {"clock slow by 100 ppm", "40- clock drift -100", 0, 0, 1},
     {"clock fast by 1 %", "40- clock drift 10000", SIGN_STAMP | SIGN_GYRO, 2, 1},
-    {"readings missing", "40-49 gyro gap", SIGN_GYRO, 2, 0},
-    {"half of the readings missing", "40-49 gyro gap 50", SIGN_GYRO, 2, 0},
+    {"samples missing", "40-49 gyro gap", SIGN_GYRO, 2, 0},
+    {"half of the samples missing", "40-49 gyro gap 50", SIGN_GYRO, 2, 0},
     {"gyro stuck", "40-49 gyro stuck", SIGN_GYRO, 2, 0},
     {"gyro saturated", "40-49 gyro saturated 0.1", SIGN_GYRO | MOTION, 2, 0},
     {"gyro with a bias of 0.3 rad/s", "40-49 gyro bias 0.3 -0.3 0.3", SIGN_GYRO | MOTION, 2, 0},
@@ -72,11 +73,11 @@ static int is_good(const trial_frame_t *f)
 }
 
 /** First and last frame that the fault touches; 0 if there is none. */
-static int window_of(const trial_t *t, uint32_t *first, uint32_t *last)
+static int fault_span(const trial_t *t, uint32_t *first, uint32_t *last)
 {
     int found = 0;
     for (uint32_t i = 0; i < t->frames; i++) {
-        if (!t->frame[i].is_touched) continue;
+        if (!t->frame[i].has_fault) continue;
         if (!found) *first = i;
         *last = i;
         found = 1;
@@ -84,18 +85,18 @@ static int window_of(const trial_t *t, uint32_t *first, uint32_t *last)
     return found;
 }
 
-/** Frames that were delivered, or damaged on the way, up to the first that names it: one that never comes cannot. */
-static void judge_name(verdict_t *v, const rule_t *rule, const trial_t *t, uint32_t first)
+/** Frames that were delivered, or damaged on the link, up to the first that names it: one that never comes cannot. */
+static void evaluate_detection(evaluation_t *v, const rule_t *rule, const trial_t *t, uint32_t first)
 {
     int32_t count = 0;
-    v->named_after = -1;
-    for (uint32_t i = first; i < t->frames && v->named_after < 0; i++) {
+    v->detected_after = -1;
+    for (uint32_t i = first; i < t->frames && v->detected_after < 0; i++) {
         const trial_frame_t *f = &t->frame[i];
         if (!f->is_delivered && !(f->signs & SIGN_DAMAGED)) continue;
         count++;
-        if (f->signs & rule->signs) v->named_after = count;
+        if (f->signs & rule->signs) v->detected_after = count;
     }
-    v->named = !rule->signs || (v->named_after > 0 && (uint32_t)v->named_after <= rule->within);
+    v->detected = !rule->signs || (v->detected_after > 0 && (uint32_t)v->detected_after <= rule->within);
 }
 
 /** A clean run must show none of the signs, from the first state on. */
@@ -106,22 +107,22 @@ static int is_quiet(const trial_t *t)
     return 1;
 }
 
-static void judge_again(verdict_t *v, const rule_t *rule, const trial_t *t, uint32_t last)
+static void evaluate_recovery(evaluation_t *v, const rule_t *rule, const trial_t *t, uint32_t last)
 {
-    v->again_after = -1;
-    for (uint32_t i = last + 1; i < t->frames && v->again_after < 0; i++)
-        if (is_good(&t->frame[i])) v->again_after = (int32_t)(i - last);
-    v->again = rule->is_lasting || (v->again_after > 0 && v->again_after <= (int32_t)RULES_AGAIN);
+    v->recovered_after = -1;
+    for (uint32_t i = last + 1; i < t->frames && v->recovered_after < 0; i++)
+        if (is_good(&t->frame[i])) v->recovered_after = (int32_t)(i - last);
+    v->recovered = rule->is_lasting || (v->recovered_after > 0 && v->recovered_after <= (int32_t)RULES_RECOVERY);
 }
 
-static void judge_frames(verdict_t *v, const trial_t *t)
+static void evaluate_frames(evaluation_t *v, const trial_t *t)
 {
     for (uint32_t i = 0; i < t->frames; i++) {
         const trial_frame_t *f = &t->frame[i];
         if (!f->is_finite) v->finite = 0;
         if (f->has_error && is_good(f)) {
             if (f->sigmas > v->worst_sigmas) v->worst_sigmas = f->sigmas;
-            if (f->sigmas > RULES_SIGMAS) v->honest = 0;
+            if (f->sigmas > RULES_SIGMAS) v->consistent = 0;
         }
         if (f->has_error && f->error_m > v->worst_m) v->worst_m = f->error_m;
         if (f->jump_m > v->worst_jump_m) v->worst_jump_m = f->jump_m;
@@ -129,26 +130,26 @@ static void judge_frames(verdict_t *v, const trial_t *t)
     }
 }
 
-void rules_judge(verdict_t *v, const rule_t *rule, const trial_t *t)
+void rules_evaluate(evaluation_t *v, const rule_t *rule, const trial_t *t)
 {
     uint32_t first = 0, last = 0;
     memset(v, 0, sizeof *v);
-    v->named_after = v->again_after = -1;
-    v->finite = v->honest = v->continuous = v->again = v->named = 1;
+    v->detected_after = v->recovered_after = -1;
+    v->finite = v->consistent = v->continuous = v->recovered = v->detected = 1;
     v->same = t->compared > 0 && !t->differ;
-    judge_frames(v, t);
-    if (window_of(t, &first, &last)) {
-        judge_name(v, rule, t, first);
-        judge_again(v, rule, t, last);
+    evaluate_frames(v, t);
+    if (fault_span(t, &first, &last)) {
+        evaluate_detection(v, rule, t, first);
+        evaluate_recovery(v, rule, t, last);
     } else {
-        v->named = is_quiet(t);
+        v->detected = is_quiet(t);
     }
     snprintf(v->why, sizeof v->why, "%s%s%s%s%s%s", v->same ? "" : "other digests; ", v->finite ? "" : "not finite; ",
-             v->named ? "" : "not named in time; ", v->honest ? "" : "good beyond its deviations; ",
-             v->continuous ? "" : "jumps; ", v->again ? "" : "not good again; ");
+             v->detected ? "" : "not named in time; ", v->consistent ? "" : "good beyond its deviations; ",
+             v->continuous ? "" : "jumps; ", v->recovered ? "" : "not good again; ");
 }
 
-int rules_passed(const verdict_t *v)
+int rules_passed(const evaluation_t *v)
 {
-    return v->same && v->finite && v->named && v->honest && v->continuous && v->again;
+    return v->same && v->finite && v->detected && v->consistent && v->continuous && v->recovered;
 }

@@ -9,43 +9,43 @@
 
 #include "examples/companion/mavlink.h"
 #include "examples/recording/header.h"
-#include "ahead.h"
+#include "announce.h"
 #include "datagrams.h"
 #include "examples/recording/outcome.h"
 #include "line.h"
 #include "wire.h"
 
-#define SESSION_KEPT 4 /* frames that may be asked for again */
+#define SESSION_PENDING 4 /* frames that may be asked for again */
 
-/** Is told of each message of MAVLink that comes. */
+/** Gets each message of MAVLink that comes. */
 typedef void session_message_fn(void *context, const mavlink_message_t *message);
 
 /** What goes beside the connection. Zeroed: nothing. */
-typedef struct session_ways {
+typedef struct session_transports {
     int has_datagrams; /**< 1: frames go over UDP, to the same address and port. */
-    const char *line;  /**< Readings and MAVLink go over this link (companion/link.h); NULL: over the connection. */
-} session_ways_t;
+    const char *line;  /**< Samples and MAVLink go over this link (companion/link.h); NULL: over the connection. */
+} session_transports_t;
 
 /** A frame that may be asked for again. */
-typedef struct session_kept {
-    ahead_t ahead;
+typedef struct session_pending {
+    announce_t announce;
     uint8_t *payload; /**< In datagrams. */
     size_t room;
-    vfront_imu_t reading[VFRONT_IMU_SAMPLES]; /**< Over the line. */
-} session_kept_t;
+    vfront_imu_t sample[VFRONT_IMU_SAMPLES]; /**< Over the line. */
+} session_pending_t;
 
 /** Session under way. */
 typedef struct session {
     wire_t wire;
     datagrams_t datagrams; /**< fd -1: frames are chunks. */
     link_t line;           /**< LINK_NONE: none. */
-    session_kept_t kept[SESSION_KEPT];
-    uint32_t frames;      /**< Sent with an ahead_t. */
-    uint32_t said, heard; /**< Messages that the board has sent over the line, and those that came. */
-    uint32_t unheard;     /**< Those that never came. */
-    uint64_t again;       /**< Datagrams and readings that were asked for again. */
+    session_pending_t pending[SESSION_PENDING];
+    uint32_t frames;                   /**< Sent with an announce_t. */
+    uint32_t line_sent, line_received; /**< Messages that the board has sent over the line, and those that came. */
+    uint32_t line_lost;                /**< Those that never came. */
+    uint64_t resent;                   /**< Datagrams and samples that were asked for again. */
     vfront_imu_t rounded[VFRONT_IMU_SAMPLES];
-    recording_header_t board; /**< What the board says of itself. */
+    recording_header_t board; /**< Header that the board sent. */
     mavlink_parser_t parser;
     session_message_fn *take; /**< NULL: replies have the last of each kind, and that is all. */
     void *context;            /**< For `take`. */
@@ -61,30 +61,30 @@ typedef struct reply {
     uint64_t odometry_ns; /**< When its first byte came, wire_now_ns(). */
     int has_obstacles;
     mavlink_message_t obstacles;
-    int is_damaged; /**< 1: the board says that what came was damaged; no step. */
+    int is_damaged; /**< 1: the board reports damaged input; no step. */
     int has_no_gpu; /**< 1: the board has no GPU whose calls could fail. */
-    int is_on;      /**< 1: readings of session_readings() have had their effect. */
+    int is_on;      /**< 1: samples of session_send_imu() have had their effect. */
 } reply_t;
 
 /** Connect, and initialise vfront there. */
-const char *session_open(session_t *session, const char *where, const session_ways_t *ways, const vfront_rig_t *rig,
-                         const vfront_tuning_t *tuning);
+const char *session_open(session_t *session, const char *where, const session_transports_t *transports,
+                         const vfront_rig_t *rig, const vfront_tuning_t *tuning);
 
 /** End it: the board goes on to the next. */
 void session_close(session_t *session);
 
-/** Readings of a frame as they arrive there, valid until the next call: those of a line are rounded. */
+/** Samples of a frame as they arrive there, valid until the next call: those of a line are rounded. */
 void session_round(session_t *session, vfront_frame_t *frame);
 
-/** A frame. flips: bits to be flipped on the way. */
+/** A frame. flips: bits to be flipped on the link. */
 const char *session_send(session_t *session, const vfront_frame_t *frame, int32_t cameras, int after_reset,
                          uint32_t flips);
 
-/** Readings of an IMU up to now_ns beside those of frames, so that the board's time goes on without a frame. What it
+/** Samples of an IMU up to now_ns beside those of frames, so that the board's time goes on without a frame. What it
  *  sends then comes before is_on of a reply. */
-const char *session_readings(session_t *session, const vfront_imu_t *reading, uint32_t count, uint64_t now_ns);
+const char *session_send_imu(session_t *session, const vfront_imu_t *sample, uint32_t count, uint64_t now_ns);
 
-/** Next messages, added to `reply`: up to the outcome of a frame, the word that one was damaged, or that readings had
+/** Next messages, added to `reply`: up to the outcome of a frame, the word that one was damaged, or that samples had
  *  their effect. has_outcome, is_damaged and is_on stay 0 if it takes longer than timeout_ms. Zero `reply` before. */
 const char *session_await(session_t *session, reply_t *reply, int timeout_ms);
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "examples/companion/trust.h"
-#include "examples/fault_apply.h"
-#include "examples/gyro_queue.h"
-#include "examples/state.h"
+#include "examples/replay/fault_apply.h"
+#include "examples/replay/gyro_queue.h"
+#include "examples/replay/state.h"
 
 static vfront_t vf;
 static char message[700];
@@ -41,7 +41,7 @@ static const char *failed(const char *what, vfront_status_t status)
     return message;
 }
 
-/* ---- what a result says ------------------------------------------------------------------------------------------ */
+/* ---- signs of a result ------------------------------------------------------------------------------------------- */
 
 static unsigned signs_of_cameras(const vfront_health_t *h)
 {
@@ -50,7 +50,7 @@ static unsigned signs_of_cameras(const vfront_health_t *h)
         if (h->frozen[c]) s |= SIGN_FROZEN;
         if (h->dark_permille[c] >= 900) s |= SIGN_DARK;
         if (h->bright_permille[c] >= 900) s |= SIGN_BRIGHT;
-        if (h->brightness_changed[c] || h->sharpness_changed[c]) s |= SIGN_LIGHT;
+        if (h->brightness_changed[c] || h->sharpness_changed[c]) s |= SIGN_PHOTOMETRIC;
     }
     return s;
 }
@@ -108,7 +108,7 @@ static int odometry_is_finite(const mavlink_message_t *m)
 }
 
 /** Errors of the state, and whether it goes on from the one before. */
-static const char *judge_state(struct run *run, uint32_t index, const vfront_result_t *r, trial_frame_t *f)
+static const char *evaluate_state(struct run *run, uint32_t index, const vfront_result_t *r, trial_frame_t *f)
 {
     const vfront_nav_t *n = &r->nav;
     dataset_state_t truth;
@@ -154,7 +154,7 @@ static const char *judge_state(struct run *run, uint32_t index, const vfront_res
 static void compare(struct run *run, uint32_t index, const outcome_t *board, const outcome_t *own)
 {
     trial_t *t = run->trial;
-    const char *at = outcome_difference(board, own, run->settings->tuning->failover_dense);
+    const char *at = outcome_difference(board, own, run->settings->tuning->failover != VFRONT_FAILOVER_LIGHT);
     t->compared++;
     if (!at || t->differ++) return;
     t->first = index;
@@ -189,15 +189,15 @@ static const char *step(struct run *run, uint32_t index, const vfront_frame_t *f
     f->state = r->nav.state;
     f->quality = r->nav.quality;
     f->resets = r->nav.reset_counter;
-    f->has_state = state_is_one(r->nav.state);
+    f->has_state = state_is_valid(r->nav.state);
     f->has_odometry = reply.has_odometry;
     f->odometry_quality = reply.has_odometry ? reply.odometry.as.odometry.quality[0] : 0;
     f->is_finite = result_is_finite(r) && (!reply.has_odometry || odometry_is_finite(&reply.odometry));
     run->trial->odometry += reply.has_odometry != 0;
-    error = judge_state(run, index, r, f);
-    vfront_nav_t told;
-    trust_judge(&run->trust, r, &told);
-    trust_begin_anew(&run->trust, &vf);
+    error = evaluate_state(run, index, r, f);
+    vfront_nav_t checked;
+    trust_check(&run->trust, r, &checked);
+    trust_reset(&run->trust, &vf);
     return error;
 }
 
@@ -209,7 +209,7 @@ static uint64_t roll(struct run *run)
 
 /** What the script does to the link in this frame. */
 struct link_state {
-    int is_lost, is_behind, threads, is_touched;
+    int is_lost, is_behind, threads, has_fault;
     uint32_t flips, call; /* call of the GPU that fails */
 };
 
@@ -221,7 +221,7 @@ static struct link_state look_at_link(struct run *run, uint32_t index, uint64_t 
     for (uint32_t i = 0; s && i < s->count; i++) {
         const fault_t *f = &s->fault[i];
         if (!fault_active(f, index, since_ns, run->before_ns)) continue;
-        l.is_touched = 1;
+        l.has_fault = 1;
         const double percent = (double)(roll(run) % 10000) / 100.0;
         if (f->kind == FAULT_LOSS) l.is_lost |= percent < f->argument[0];
         if (f->kind == FAULT_REORDER) l.is_behind |= percent < f->argument[0];
@@ -255,7 +255,7 @@ static const char *deliver(struct run *run, uint32_t index, vfront_frame_t *fram
     return error ? error : step(run, index, frame);
 }
 
-/** Keep a frame that is to come behind the next one. Its readings come in their order, with that one. */
+/** Keep a frame that is to come behind the next one. Its samples come in their order, with that one. */
 static void hold(struct run *run, vfront_frame_t *frame)
 {
     gyro_queue_add(&run->queue, frame);
@@ -285,7 +285,7 @@ static const char *run_frame(struct run *run, uint32_t index)
     if (run->injector) deliveries = fault_apply(run->injector, &frame);
     if (deliveries < 0) return "faults need pictures of the rig's size in host memory";
     trial_frame_t *f = &run->trial->frame[index];
-    f->is_touched = l.is_touched;
+    f->has_fault = l.has_fault;
     f->is_finite = 1;
     if (l.threads != run->threads) error = session_burn(&run->session, run->threads = l.threads);
     if (!error && l.call) error = session_fail_gpu(&run->session, l.call);
@@ -295,7 +295,7 @@ static const char *run_frame(struct run *run, uint32_t index)
         return NULL;
     }
     if (l.flips) error = send_damaged(run, index, &frame, l.flips);
-    if (l.is_lost || l.flips || !deliveries) { /* its readings come with the next one */
+    if (l.is_lost || l.flips || !deliveries) { /* its samples come with the next one */
         run->trial->lost += l.is_lost != 0;
         gyro_queue_add(&run->queue, &frame);
         return error;
@@ -325,7 +325,7 @@ static const char *open_run(struct run *run)
     run->trial->frames = s->frames;
     run->dice = s->script ? s->script->seed : 1;
     const char *error = s->script ? fault_open(&run->injector, s->script, "script", rig) : NULL;
-    return error ? error : session_open(&run->session, s->board, &s->ways, rig, s->tuning);
+    return error ? error : session_open(&run->session, s->board, &s->transports, rig, s->tuning);
 }
 
 const char *trial_run(trial_t *trial, const trial_settings_t *settings)
@@ -345,8 +345,8 @@ const char *trial_run(trial_t *trial, const trial_settings_t *settings)
         snprintf(message, sizeof message, "frame %" PRIu32 ": %s", i, copy);
         error = message;
     }
-    trial->again = run.session.again;
-    trial->unheard = run.session.unheard;
+    trial->resent = run.session.resent;
+    trial->line_lost = run.session.line_lost;
     session_close(&run.session);
     fault_close(run.injector);
     state_free(&run.states);

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "examples/message.h"
+#include "examples/common/message.h"
 #include "examples/recording/bytes.h"
 #include "examples/recording/crc.h"
 #include "examples/recording/frame.h"
@@ -82,7 +82,7 @@ static void begin(wire_t *w, int fd)
     fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-const char *wire_accept(wire_t *w, int listener, const char *peer, int timeout_ms, int *waited, uint32_t *strangers)
+const char *wire_accept(wire_t *w, int listener, const char *peer, int timeout_ms, int *waited, uint32_t *foreign)
 {
     struct sockaddr_in from;
     struct in_addr wanted;
@@ -100,7 +100,7 @@ const char *wire_accept(wire_t *w, int listener, const char *peer, int timeout_m
             *waited = 1;
             return NULL;
         }
-        ++*strangers;
+        ++*foreign;
         close(fd);
     }
 }
@@ -175,7 +175,7 @@ static const char *receive_all(wire_t *w, uint8_t *to, size_t bytes, int timeout
     while (have < bytes) {
         const ssize_t came = recv(w->fd, to + have, bytes - have, 0);
         if (came > 0) {
-            if (!have) w->t_came_ns = wire_now_ns();
+            if (!have) w->t_arrival_ns = wire_now_ns();
             have += (size_t)came;
             continue;
         }
@@ -208,7 +208,7 @@ const char *wire_await_greeting(wire_t *w)
 static const char *send_head(wire_t *w, chunk_type_t type, uint64_t t_ns, size_t bytes, uint32_t crc)
 {
     uint8_t head[CHUNK_HEAD_BYTES];
-    if (bytes > CHUNK_BYTES_MOST) return FAIL("a chunk of %zu bytes", bytes);
+    if (bytes > CHUNK_BYTES_MAX) return FAIL("a chunk of %zu bytes", bytes);
     const chunk_t c = {(uint32_t)type, (uint32_t)bytes, w->sent++, crc, t_ns};
     chunk_write_head(head, &c);
     return send_all(w, head, sizeof head);
@@ -232,7 +232,7 @@ struct stream {
     bytes_t *to;
 };
 
-static const char *go(struct stream *s, const void *bytes, size_t count)
+static const char *stream_bytes(struct stream *s, const void *bytes, size_t count)
 {
     if (s->to) {
         uint8_t *at = bytes_take(s->to, count);
@@ -255,25 +255,25 @@ static const char *go(struct stream *s, const void *bytes, size_t count)
     return send_all(s->wire, bytes, count);
 }
 
-static const char *go_picture(struct stream *s, const vfront_picture_t *p)
+static const char *stream_picture(struct stream *s, const vfront_picture_t *p)
 {
     const size_t row = frame_row_bytes(p);
     const char *error = NULL;
-    if (row && row == p->pitch_bytes && !p->mask) return go(s, p->data, row * (size_t)p->height_px);
+    if (row && row == p->pitch_bytes && !p->mask) return stream_bytes(s, p->data, row * (size_t)p->height_px);
     for (int32_t y = 0; row && y < p->height_px && !error; y++)
-        error = go(s, (const uint8_t *)p->data + (size_t)y * p->pitch_bytes, row);
+        error = stream_bytes(s, (const uint8_t *)p->data + (size_t)y * p->pitch_bytes, row);
     for (int32_t y = 0; row && p->mask && y < p->height_px && !error; y++)
-        error = go(s, p->mask + (size_t)y * p->mask_pitch_bytes, (size_t)p->mask_width_px);
+        error = stream_bytes(s, p->mask + (size_t)y * p->mask_pitch_bytes, (size_t)p->mask_width_px);
     return error;
 }
 
-size_t wire_write_frame(const vfront_frame_t *frame, int32_t cameras, int after_reset, uint8_t *to, size_t most)
+size_t wire_write_frame(const vfront_frame_t *frame, int32_t cameras, int after_reset, uint8_t *to, size_t max)
 {
-    bytes_t b = bytes_of(to, most);
+    bytes_t b = bytes_of(to, max);
     struct stream s = {NULL, 0, 0, &b};
     if (!frame_bytes(frame, cameras)) return 0;
-    b.used = frame_write_small(frame, cameras, after_reset ? FRAME_AFTER_RESET : 0, to, most);
-    for (int32_t i = 0; i < cameras; i++) go_picture(&s, &frame->picture[i]);
+    b.used = frame_write_small(frame, cameras, after_reset ? FRAME_AFTER_RESET : 0, to, max);
+    for (int32_t i = 0; i < cameras; i++) stream_picture(&s, &frame->picture[i]);
     return b.short_of ? 0 : b.used;
 }
 
@@ -287,8 +287,8 @@ const char *wire_send_frame(wire_t *w, const vfront_frame_t *frame, int32_t came
     const char *error = NULL;
     for (; s.is_sent < 2 && !error; s.is_sent++) {
         if (s.is_sent) error = send_head(w, CHUNK_FRAME, frame->t_ns, bytes, s.crc);
-        if (!error) error = go(&s, small, used);
-        for (int32_t i = 0; i < cameras && !error; i++) error = go_picture(&s, &frame->picture[i]);
+        if (!error) error = stream_bytes(&s, small, used);
+        for (int32_t i = 0; i < cameras && !error; i++) error = stream_picture(&s, &frame->picture[i]);
     }
     return error;
 }
@@ -301,7 +301,7 @@ const char *wire_receive(wire_t *w, chunk_t *c, uint8_t **payload, int timeout_m
     *payload = w->payload;
     const char *error = receive_all(w, head, sizeof head, timeout_ms, &got);
     if (error || !got) return error;
-    const uint64_t came_ns = w->t_came_ns;
+    const uint64_t arrival_ns = w->t_arrival_ns;
     error = chunk_read_head(head, c);
     if (!error && c->number != w->received++) error = "chunks are missing";
     if (error) return FAIL("a chunk that is none: %s", error);
@@ -309,7 +309,7 @@ const char *wire_receive(wire_t *w, chunk_t *c, uint8_t **payload, int timeout_m
         return FAIL("a %s of %" PRIu32 " bytes, at most %zu are taken", chunk_type_name(c->type), c->bytes, w->limit);
     error = receive_all(w, w->payload, c->bytes, w->timeout_ms, &got);
     if (!error && !got && c->bytes) error = FAIL("a chunk without its payload");
-    w->t_came_ns = came_ns;
+    w->t_arrival_ns = arrival_ns;
     if (error || crc32_of(0, w->payload, c->bytes) == c->crc) return error;
     w->damaged++;
     c->type = 0;

@@ -22,10 +22,10 @@ typedef struct wire {
     uint32_t sent, received; /**< Numbers of the next chunks. */
     uint8_t *payload;        /**< Of the chunk received last. */
     size_t room, limit;      /**< Bytes taken for it; most that a chunk may have. */
-    uint64_t damaged;        /**< Chunks received whose payload was not what its CRC says. */
+    uint64_t damaged;        /**< Chunks received whose payload does not match its CRC. */
     int timeout_ms;          /**< Of a send, and of the rest of a chunk that has begun. */
     uint64_t t_sent_ns;      /**< When the last byte of the last chunk was handed to the kernel, CLOCK_MONOTONIC. */
-    uint64_t t_came_ns;      /**< When the first byte of the last chunk received was read. */
+    uint64_t t_arrival_ns;   /**< When the first byte of the last chunk received was read. */
     uint32_t flips;          /**< Bits to be flipped in the payload of the next chunk, behind its CRC: a fault. */
     uint64_t dice;
 } wire_t;
@@ -39,7 +39,7 @@ const char *wire_address(const char *where, struct sockaddr_in *address);
 const char *wire_listen(int *listener, const char *where, uint16_t *port);
 
 /** Take a connection from address `peer`; others are closed, and counted. waited: 0 if none came within timeout_ms. */
-const char *wire_accept(wire_t *wire, int listener, const char *peer, int timeout_ms, int *waited, uint32_t *strangers);
+const char *wire_accept(wire_t *wire, int listener, const char *peer, int timeout_ms, int *waited, uint32_t *foreign);
 const char *wire_connect(wire_t *wire, const char *where, int timeout_ms);
 void wire_close(wire_t *wire);
 
@@ -56,7 +56,7 @@ const char *wire_send(wire_t *wire, chunk_type_t type, uint64_t t_ns, const void
 const char *wire_send_frame(wire_t *wire, const vfront_frame_t *frame, int32_t cameras, int after_reset);
 
 /** Payload of a frame into memory of frame_bytes(). Returns its bytes; 0: a frame that cannot be sent. */
-size_t wire_write_frame(const vfront_frame_t *frame, int32_t cameras, int after_reset, uint8_t *to, size_t most);
+size_t wire_write_frame(const vfront_frame_t *frame, int32_t cameras, int after_reset, uint8_t *to, size_t max);
 
 /** The next chunk, and its payload, valid until the next call. Type 0: none came within timeout_ms. A damaged one is
  *  counted and passed over: type 0, too. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Little-endian numbers in memory, written and read in order, on machines of either byte order. Both sides keep within
- * their memory: what does not fit is not written or reads as 0, and `short_of` says so.
+ * their memory: what does not fit is not written or reads as 0, and `short_of` is set.
  */
 #ifndef RECORDING_BYTES_H
 #define RECORDING_BYTES_H

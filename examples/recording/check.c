@@ -9,18 +9,18 @@ void check_open(check_t *c, reader_t *reader, const char *other, const vfront_tu
 {
     c->reader = reader;
     c->other = other;
-    c->dense = tuning->failover_dense;
+    c->dense = tuning->failover != VFRONT_FAILOVER_LIGHT;
     const char *config = reader ? header_other_config(reader_header(reader)) : NULL;
     if (config) fprintf(stderr, "note: other results than those recorded can be expected: %s\n", config);
 }
 
 const char *check_frame(check_t *c, uint32_t index, vfront_status_t status, const vfront_result_t *result,
-                        const char **said)
+                        const char **notice)
 {
     static char line[200];
     outcome_t now, recorded;
     int has = 0;
-    *said = NULL;
+    *notice = NULL;
     if (!c->reader || c->other) return NULL;
     if (index < reader_whole(c->reader)) {
         const char *error = reader_outcome(c->reader, index, &recorded, &has);
@@ -42,7 +42,7 @@ const char *check_frame(check_t *c, uint32_t index, vfront_status_t status, cons
         else
             snprintf(line, sizeof line, "frame %" PRIu32 ": differs from the recording, first in the stage %s", index,
                      at);
-        *said = line;
+        *notice = line;
     }
     return NULL;
 }

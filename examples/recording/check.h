@@ -11,7 +11,7 @@
 typedef struct check {
     reader_t *reader;  /* NULL: nothing to compare with */
     const char *other; /* option by which this is another run, so that nothing is compared; or NULL */
-    int dense;         /* tuning value failover_dense */
+    int dense;         /* 0: tuning value failover is 2 */
     uint32_t compared, differ;
     uint32_t first;        /* frame that differs first */
     const char *first_at;  /* stage at which it does, or "status" */
@@ -21,10 +21,10 @@ typedef struct check {
 /** Begin. other: see there. Notes of values of the config that are others than those of the recording go to stderr. */
 void check_open(check_t *check, reader_t *reader, const char *other, const vfront_tuning_t *tuning);
 
-/** Compare what came of frame `index`. Returns NULL, or a message of a damaged file. said: a line to be told about the
- *  first difference, or NULL; valid until the next call. */
+/** Compare what came of frame `index`. Returns NULL, or a message of a damaged file. notice: a line about the first
+ *  difference, or NULL; valid until the next call. */
 const char *check_frame(check_t *check, uint32_t index, vfront_status_t status, const vfront_result_t *result,
-                        const char **said);
+                        const char **notice);
 
 /** Line of the summary. */
 void check_print(const check_t *check);

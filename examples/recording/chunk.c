@@ -34,7 +34,7 @@ const char *chunk_read_head(const uint8_t head[CHUNK_HEAD_BYTES], chunk_t *c)
     if (mark != MARK) return "no chunk begins there";
     if ((uint32_t)bytes_get(&b, 4) != crc32_of(0, head, CHUNK_HEAD_BYTES - 4) || zero)
         return "the head of the chunk is damaged";
-    return c->bytes > CHUNK_BYTES_MOST ? "a chunk of more than 80 MB" : NULL;
+    return c->bytes > CHUNK_BYTES_MAX ? "a chunk of more than 80 MB" : NULL;
 }
 
 const char *chunk_type_name(uint32_t type)

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 
 #include "bytes.h"
-#include "examples/message.h"
+#include "examples/common/message.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "pixels of two bytes are copied as they are");
 
@@ -48,9 +48,9 @@ size_t frame_bytes(const vfront_frame_t *f, int32_t cameras)
     return bytes;
 }
 
-size_t frame_write_small(const vfront_frame_t *f, int32_t cameras, int flags, uint8_t *to, size_t most)
+size_t frame_write_small(const vfront_frame_t *f, int32_t cameras, int flags, uint8_t *to, size_t max)
 {
-    bytes_t b = bytes_of(to, most);
+    bytes_t b = bytes_of(to, max);
     flags |= (f->gyro ? FRAME_HAS_GYRO : 0) | (f->imu ? FRAME_HAS_IMU : 0) | (f->R_cur_prev ? FRAME_HAS_ROTATION : 0);
     bytes_put(&b, f->t_ns, 8);
     bytes_put(&b, f->exposure_ns, 4);
@@ -104,7 +104,7 @@ static const char *read_pictures(vfront_frame_t *f, const vfront_rig_t *rig, byt
     return NULL;
 }
 
-static void read_readings(recorded_frame_t *out, int flags, bytes_t *b)
+static void read_samples(recorded_frame_t *out, int flags, bytes_t *b)
 {
     vfront_frame_t *f = &out->frame;
     for (int i = 0; flags & FRAME_HAS_ROTATION && i < 9; i++) out->R_cur_prev[i] = bytes_get_double(b);
@@ -150,13 +150,13 @@ const char *frame_read(recorded_frame_t *out, const vfront_rig_t *rig, uint8_t *
     out->after_reset = flags & FRAME_AFTER_RESET;
     if (cameras != rig->cameras) return FAIL("pictures of %d cameras, the rig has %d", (int)cameras, (int)rig->cameras);
     if (f->gyro_count > VFRONT_GYRO_SAMPLES || f->imu_count > VFRONT_IMU_SAMPLES)
-        return FAIL("%" PRIu32 " gyro and %" PRIu32 " IMU readings; this build takes %d and %d", f->gyro_count,
+        return FAIL("%" PRIu32 " gyro and %" PRIu32 " IMU samples; this build takes %d and %d", f->gyro_count,
                     f->imu_count, VFRONT_GYRO_SAMPLES, VFRONT_IMU_SAMPLES);
     if ((f->gyro_count && !(flags & FRAME_HAS_GYRO)) || (f->imu_count && !(flags & FRAME_HAS_IMU)))
-        return FAIL("readings of a frame that has none");
+        return FAIL("samples of a frame that has none");
     const char *error = read_pictures(f, rig, &b, masked);
     if (error) return error;
-    read_readings(out, flags, &b);
+    read_samples(out, flags, &b);
     for (int32_t i = 0; i < rig->cameras; i++)
         if (f->picture[i].format != VFRONT_NO_PICTURE) read_pixels(&f->picture[i], masked[i], &b);
     if (b.short_of) return FAIL("the frame is not whole");

@@ -2,9 +2,9 @@
  *
  * A frame as vfront_submit() was given it, as bytes.
  *
- * Payload of CHUNK_FRAME: u64 t_ns, u32 exposure_ns, u8 flags (FRAME_...), u8 cameras, u32 gyro readings, u32 IMU
- * readings; of each camera i32 width, height, u32 format, u64 t_ns, u8 1: there is a mask; f64 R_cur_prev[9] if there;
- * gyro readings: u64 t_ns, f64[3]; IMU readings: u64 t_ns, f64 rates[3], forces[3]; pictures without gaps between the
+ * Payload of CHUNK_FRAME: u64 t_ns, u32 exposure_ns, u8 flags (FRAME_...), u8 cameras, u32 gyro samples, u32 IMU
+ * samples; of each camera i32 width, height, u32 format, u64 t_ns, u8 1: there is a mask; f64 R_cur_prev[9] if there;
+ * gyro samples: u64 t_ns, f64[3]; IMU samples: u64 t_ns, f64 rates[3], forces[3]; pictures without gaps between the
  * rows, two-byte pixels low byte first (of NV12 the luma alone), each followed by its mask.
  */
 #ifndef RECORDING_FRAME_H
@@ -22,12 +22,12 @@ enum { FRAME_AFTER_RESET = 1, FRAME_HAS_GYRO = 2, FRAME_HAS_IMU = 4, FRAME_HAS_R
 size_t frame_bytes(const vfront_frame_t *frame, int32_t cameras);
 
 /** Write the small part, without pictures and masks; returns its bytes. flags: FRAME_AFTER_RESET or 0. */
-size_t frame_write_small(const vfront_frame_t *frame, int32_t cameras, int flags, uint8_t *to, size_t most);
+size_t frame_write_small(const vfront_frame_t *frame, int32_t cameras, int flags, uint8_t *to, size_t max);
 
 /** Bytes of a row of a picture, 0 where there is none. */
 size_t frame_row_bytes(const vfront_picture_t *picture);
 
-/** A frame read from bytes: readings of its own, pictures that lie in the payload. */
+/** A frame read from bytes: samples of its own, pictures that lie in the payload. */
 typedef struct recorded_frame {
     vfront_frame_t frame;
     int after_reset; /**< 1: vfront_reset() was called before it. */

@@ -8,19 +8,20 @@
 #include <time.h>
 
 #include "bytes.h"
-#include "examples/message.h"
+#include "examples/common/message.h"
+#include "examples/common/tuning_names.h"
 
 #ifndef RECORDING_SOURCES
 #define RECORDING_SOURCES "unknown"
 #endif
-#define TUNING_MOST 1024u
+#define TUNING_MAX 1024u
 
 static char failure[600]; /* why a function failed */
 #define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)
 
 static const vfront_value_t config[] = {VFRONT_CONFIG(VFRONT_VALUE_OF)};
 #define CONFIG_COUNT (sizeof config / sizeof *config)
-_Static_assert(CONFIG_COUNT <= HEADER_CONFIG_MOST, "HEADER_CONFIG_MOST is too small");
+_Static_assert(CONFIG_COUNT <= HEADER_CONFIG_MAX, "HEADER_CONFIG_MAX is too small");
 
 const char *header_sources(void) { return RECORDING_SOURCES; }
 
@@ -172,7 +173,7 @@ static const char *get_camera(recording_header_t *h, bytes_t *b, int32_t i)
         return FAIL("camera %d: %dx%d px are more than this build takes, %dx%d: define VFRONT_WIDTH and VFRONT_HEIGHT "
                     "in a header and build with `make CFG=header.h`",
                     (int)i, (int)c->width_px, (int)c->height_px, VFRONT_WIDTH, VFRONT_HEIGHT);
-    if (model > VFRONT_LENS_EQUIDISTANT) return FAIL("camera %d: lens model %" PRIu32, (int)i, model);
+    if (!vfront_lens_name((vfront_lens_t)model)) return FAIL("camera %d: lens model %" PRIu32, (int)i, model);
     c->lens = (vfront_lens_t)model;
     return get_mask(h, b, i);
 }
@@ -199,7 +200,7 @@ static const char *get_rig(recording_header_t *h, bytes_t *b)
 static const char *get_config(recording_header_t *h, bytes_t *b)
 {
     h->config_count = (uint32_t)bytes_get(b, 4);
-    if (h->config_count > HEADER_CONFIG_MOST) return FAIL("%" PRIu32 " values of the config", h->config_count);
+    if (h->config_count > HEADER_CONFIG_MAX) return FAIL("%" PRIu32 " values of the config", h->config_count);
     for (uint32_t i = 0; i < h->config_count; i++) {
         bytes_get_text(b, h->config[i].name);
         h->config[i].value = bytes_get(b, 8);
@@ -212,13 +213,13 @@ static const char *get_tuning(recording_header_t *h, bytes_t *b)
 {
     const uint32_t count = (uint32_t)bytes_get(b, 4);
     vfront_tuning_default(&h->tuning);
-    if (count > TUNING_MOST) return FAIL("%" PRIu32 " tuning values", count);
+    if (count > TUNING_MAX) return FAIL("%" PRIu32 " tuning values", count);
     for (uint32_t i = 0; i < count && !b->short_of; i++) {
         char name[HEADER_TEXT];
         bytes_get_text(b, name);
         const int32_t value = (int32_t)bytes_get(b, 4);
-        if (!b->short_of && vfront_tuning_set(&h->tuning, name, value))
-            return FAIL("tuning value %s: this build has none of that name that can be %" PRId32, name, value);
+        const char *error = b->short_of ? NULL : tuning_names_set(&h->tuning, name, value);
+        if (error) return FAIL("%s", error);
     }
     return NULL;
 }

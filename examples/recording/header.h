@@ -15,7 +15,7 @@
 
 #define HEADER_VERSION 2u
 #define HEADER_TEXT 256
-#define HEADER_CONFIG_MOST 64u
+#define HEADER_CONFIG_MAX 64u
 #define HEADER_MASK_BYTES (4096u * 4096u)
 
 /** Header in memory. */
@@ -31,7 +31,7 @@ typedef struct recording_header {
     struct {
         char name[HEADER_TEXT];
         uint64_t value;
-    } config[HEADER_CONFIG_MOST];
+    } config[HEADER_CONFIG_MAX];
     vfront_rig_t rig; /**< Its masks lie in `mask`. */
     vfront_tuning_t tuning;
     uint8_t *mask[VFRONT_CAMERAS]; /**< Freed by header_free(); NULL: none. */
@@ -45,7 +45,7 @@ void header_make(recording_header_t *header, const char *program, const char *so
 size_t header_bytes(const recording_header_t *header);
 
 /** Write the payload; returns its bytes. */
-size_t header_write(const recording_header_t *header, uint8_t *payload, size_t most);
+size_t header_write(const recording_header_t *header, uint8_t *payload, size_t max);
 
 /** Read the payload, from anywhere. Returns NULL, or what is wrong with it, valid until the next call. Then, and not
  *  after success, there is nothing to be freed. */

@@ -34,13 +34,13 @@ struct buffer {
 };
 
 /** Message in the chunk under way, and chunk in the file. */
-struct message_place {
+struct message_position {
     int channel;
     uint64_t t_ns, offset;
 };
-struct chunk_place {
+struct chunk_position {
     uint64_t first_ns, last_ns, offset, bytes, index_bytes, records;
-    uint64_t index_offset[MCAP_CHANNELS_MOST]; /* 0: no message of the channel */
+    uint64_t index_offset[MCAP_CHANNELS_MAX]; /* 0: no message of the channel */
 };
 
 struct mcap {
@@ -50,9 +50,9 @@ struct mcap {
     int error;                            /* errno of the first failure; 0 */
     struct buffer schemas, names;         /* records of schemas, of channels */
     struct buffer chunk, record, summary; /* records of the chunk under way; scratch; summary */
-    struct buffer places, chunks;         /* of message_place, of chunk_place */
+    struct buffer positions, chunks;      /* of message_position, of chunk_position */
     int channels, channel;                /* channel: of the message under way */
-    uint64_t count[MCAP_CHANNELS_MOST], first_ns, last_ns, begun_ns;
+    uint64_t count[MCAP_CHANNELS_MAX], first_ns, last_ns, begun_ns;
     size_t length_at, data_at; /* of the message under way, in `chunk` */
 };
 
@@ -125,14 +125,14 @@ static void write_buffer(mcap_t *m, struct buffer *b)
 /* ---- chunks ------------------------------------------------------------------------------------------------------ */
 
 /** Index of the messages of one channel in the chunk that was written last. */
-static void write_index(mcap_t *m, int channel, struct chunk_place *place)
+static void write_index(mcap_t *m, int channel, struct chunk_position *position)
 {
-    const struct message_place *p = (const void *)m->places.bytes;
-    const size_t count = m->places.used / sizeof *p;
+    const struct message_position *p = (const void *)m->positions.bytes;
+    const size_t count = m->positions.used / sizeof *p;
     uint64_t messages = 0;
     for (size_t i = 0; i < count; i++) messages += p[i].channel == channel;
     if (!messages) return;
-    place->index_offset[channel] = m->offset;
+    position->index_offset[channel] = m->offset;
     const size_t from = begin_record(&m->record, MESSAGE_INDEX);
     add_number(&m->record, (uint64_t)channel + 1, 2);
     add_number(&m->record, 16 * messages, 4);
@@ -147,17 +147,17 @@ static void write_index(mcap_t *m, int channel, struct chunk_place *place)
 
 static void write_chunk(mcap_t *m)
 {
-    struct chunk_place place = {.first_ns = UINT64_MAX, .offset = m->offset, .records = m->chunk.used};
-    const struct message_place *p = (const void *)m->places.bytes;
-    if (m->chunk.failed | m->places.failed) m->error = ENOMEM;
+    struct chunk_position position = {.first_ns = UINT64_MAX, .offset = m->offset, .records = m->chunk.used};
+    const struct message_position *p = (const void *)m->positions.bytes;
+    if (m->chunk.failed | m->positions.failed) m->error = ENOMEM;
     if (!m->chunk.used || m->error) return;
-    for (size_t i = 0; i < m->places.used / sizeof *p; i++) {
-        if (p[i].t_ns < place.first_ns) place.first_ns = p[i].t_ns;
-        if (p[i].t_ns > place.last_ns) place.last_ns = p[i].t_ns;
+    for (size_t i = 0; i < m->positions.used / sizeof *p; i++) {
+        if (p[i].t_ns < position.first_ns) position.first_ns = p[i].t_ns;
+        if (p[i].t_ns > position.last_ns) position.last_ns = p[i].t_ns;
     }
     const size_t from = begin_record(&m->record, CHUNK);
-    add_number(&m->record, place.first_ns, 8);
-    add_number(&m->record, place.last_ns, 8);
+    add_number(&m->record, position.first_ns, 8);
+    add_number(&m->record, position.last_ns, 8);
     add_number(&m->record, m->chunk.used, 8);
     add_number(&m->record, crc32_of(0, m->chunk.bytes, m->chunk.used), 4);
     add_string(&m->record, "");
@@ -165,19 +165,19 @@ static void write_chunk(mcap_t *m)
     set_number(&m->record, from - 8, m->record.used - from + m->chunk.used, 8);
     write_buffer(m, &m->record);
     write_buffer(m, &m->chunk);
-    place.bytes = m->offset - place.offset;
-    for (int i = 0; i < m->channels; i++) write_index(m, i, &place);
-    place.index_bytes = m->offset - place.offset - place.bytes;
-    m->places.used = 0;
-    add(&m->chunks, &place, sizeof place);
+    position.bytes = m->offset - position.offset;
+    for (int i = 0; i < m->channels; i++) write_index(m, i, &position);
+    position.index_bytes = m->offset - position.offset - position.bytes;
+    m->positions.used = 0;
+    add(&m->chunks, &position, sizeof position);
 }
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 void mcap_begin(mcap_t *m, int channel, uint64_t t_ns)
 {
-    const struct message_place place = {channel, t_ns, m->chunk.used};
-    add(&m->places, &place, sizeof place);
+    const struct message_position position = {channel, t_ns, m->chunk.used};
+    add(&m->positions, &position, sizeof position);
     m->length_at = begin_record(&m->chunk, MESSAGE);
     add_number(&m->chunk, (uint64_t)channel + 1, 2);
     add_number(&m->chunk, m->count[channel]++, 4);
@@ -281,7 +281,7 @@ int mcap_channel(mcap_t *m, const char *topic, const char *schema, const char *j
     return m->channels++;
 }
 
-static void add_chunk_index(mcap_t *m, const struct chunk_place *p)
+static void add_chunk_index(mcap_t *m, const struct chunk_position *p)
 {
     const size_t from = begin_record(&m->summary, CHUNK_INDEX);
     uint64_t channels = 0;
@@ -331,11 +331,11 @@ static void write_end(mcap_t *m)
     end_record(&m->record, from);
     write_buffer(m, &m->record);
     const uint64_t summary_at = m->offset;
-    const size_t chunks = m->chunks.used / sizeof(struct chunk_place);
+    const size_t chunks = m->chunks.used / sizeof(struct chunk_position);
     m->summary.used = 0;
     add(&m->summary, m->schemas.bytes, m->schemas.used);
     add(&m->summary, m->names.bytes, m->names.used);
-    for (size_t i = 0; i < chunks; i++) add_chunk_index(m, (const struct chunk_place *)(void *)m->chunks.bytes + i);
+    for (size_t i = 0; i < chunks; i++) add_chunk_index(m, (const struct chunk_position *)(void *)m->chunks.bytes + i);
     add_statistics(m, chunks);
     from = begin_record(&m->summary, FOOTER);
     add_number(&m->summary, summary_at, 8);
@@ -359,7 +359,7 @@ const char *mcap_close(mcap_t *m)
     free(m->chunk.bytes);
     free(m->record.bytes);
     free(m->summary.bytes);
-    free(m->places.bytes);
+    free(m->positions.bytes);
     free(m->chunks.bytes);
     free(m);
     return error;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MCAP_CHANNELS_MOST 16
+#define MCAP_CHANNELS_MAX 16
 
 typedef struct mcap mcap_t;
 

@@ -15,14 +15,14 @@
 #include "crc.h"
 
 /** Chunk in the file. */
-struct place {
+struct position {
     chunk_t chunk;
     uint64_t offset; /* of its head */
 };
 
 /** Frame: its chunk, and that of what came of it, or NO_CHUNK. */
 #define NO_CHUNK UINT32_MAX
-struct frame_place {
+struct frame_position {
     uint32_t chunk, outcome;
 };
 
@@ -30,8 +30,8 @@ struct reader {
     FILE *file;
     char path[4200];
     uint64_t bytes;
-    struct place *place;
-    struct frame_place *frame;
+    struct position *position;
+    struct frame_position *frame;
     uint32_t chunks, frames, room, whole; /* room: of both lists */
     char trouble[160];                    /* "" none */
     int is_cut, ended;
@@ -64,23 +64,23 @@ int reader_recognises(const char *path)
     return got == sizeof magic && memcmp(magic, RECORDING_MAGIC, sizeof magic) == 0;
 }
 
-/* ---- the way through the file ------------------------------------------------------------------------------------ */
+/* ---- through the file -------------------------------------------------------------------------------------------- */
 
 /** Room for one more in both lists, which never have more than the file has chunks. */
 static int make_room(reader_t *r)
 {
     if (r->chunks < r->room) return 1;
     const uint32_t room = r->room ? 2 * r->room : 1024;
-    struct place *places = realloc(r->place, room * sizeof *places);
-    if (places) r->place = places;
-    struct frame_place *frames = places ? realloc(r->frame, room * sizeof *frames) : NULL;
+    struct position *positions = realloc(r->position, room * sizeof *positions);
+    if (positions) r->position = positions;
+    struct frame_position *frames = positions ? realloc(r->frame, room * sizeof *frames) : NULL;
     if (!frames) return 0;
     r->frame = frames;
     r->room = room;
     return 1;
 }
 
-/** Frames that a CHUNK_LOST, whose payload the file is at, says are missing. */
+/** Missing frames of a CHUNK_LOST, whose payload the file is at. */
 static uint64_t lost_frames(reader_t *r, const chunk_t *c)
 {
     uint8_t payload[8] = {0};
@@ -92,10 +92,10 @@ static uint64_t lost_frames(reader_t *r, const chunk_t *c)
 static const char *add(reader_t *r, const chunk_t *c, uint64_t offset)
 {
     if (!make_room(r)) return fail(r, "no memory for its list of chunks");
-    r->place[r->chunks] = (struct place){*c, offset};
-    struct frame_place *last = r->frames ? &r->frame[r->frames - 1] : NULL;
+    r->position[r->chunks] = (struct position){*c, offset};
+    struct frame_position *last = r->frames ? &r->frame[r->frames - 1] : NULL;
     if (c->type == CHUNK_FRAME) {
-        r->frame[r->frames++] = (struct frame_place){r->chunks, NO_CHUNK};
+        r->frame[r->frames++] = (struct frame_position){r->chunks, NO_CHUNK};
     } else if (c->type == CHUNK_RESULT && last && last->outcome == NO_CHUNK && r->whole == NO_CHUNK) {
         last->outcome = r->chunks;
     } else if (c->type == CHUNK_LOST && r->whole == NO_CHUNK && lost_frames(r, c)) {
@@ -152,7 +152,7 @@ static void drop_unfinished(reader_t *r)
     uint8_t *payload;
     if (!r->chunks || !reader_chunk(r, r->chunks - 1, &c, &payload)) return;
     const uint32_t last = --r->chunks;
-    note_cut(r, r->place[last].offset);
+    note_cut(r, r->position[last].offset);
     if (!r->frames) return;
     if (r->frame[r->frames - 1].chunk == last)
         r->frames--;
@@ -184,7 +184,7 @@ const char *reader_chunk(reader_t *r, uint32_t at, chunk_t *chunk, uint8_t **pay
     *payload = NULL;
     memset(chunk, 0, sizeof *chunk);
     if (at >= r->chunks) return fail(r, "has %" PRIu32 " chunks, not one of number %" PRIu32, r->chunks, at);
-    const struct place *p = &r->place[at];
+    const struct position *p = &r->position[at];
     if (p->chunk.bytes > r->payload_room) { /* at most what the file has */
         uint8_t *more = realloc(r->payload, p->chunk.bytes);
         if (!more) return fail(r, "no memory for a chunk of %" PRIu32 " bytes", p->chunk.bytes);
@@ -221,7 +221,7 @@ const char *reader_outcome(reader_t *r, uint32_t index, outcome_t *outcome, int 
     chunk_t c;
     *has = index < r->frames && r->frame[index].outcome != NO_CHUNK;
     if (!*has) return NULL;
-    const struct frame_place *p = &r->frame[index];
+    const struct frame_position *p = &r->frame[index];
     uint8_t *kept = r->payload; /* the frame that was read last stays */
     const size_t room = r->payload_room;
     r->payload = NULL;
@@ -281,7 +281,7 @@ void reader_close(reader_t *r)
     if (!r) return;
     if (r->file) fclose(r->file);
     header_free(&r->header);
-    free(r->place);
+    free(r->position);
     free(r->frame);
     free(r->payload);
     free(r);
@@ -293,7 +293,7 @@ uint32_t reader_frames(const reader_t *r) { return r->frames; }
 
 uint64_t reader_time_ns(const reader_t *r, uint32_t index)
 {
-    return index < r->frames ? r->place[r->frame[index].chunk].chunk.t_ns : 0;
+    return index < r->frames ? r->position[r->frame[index].chunk].chunk.t_ns : 0;
 }
 
 uint32_t reader_whole(const reader_t *r) { return r->whole; }

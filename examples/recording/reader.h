@@ -40,7 +40,7 @@ const char *reader_trouble(const reader_t *reader, int *is_cut);
 /** Frame `index`, valid until the next call. */
 const char *reader_frame(reader_t *reader, uint32_t index, const recorded_frame_t **frame);
 
-/** What came of frame `index`. has: 0 if the recording does not say. */
+/** What came of frame `index`. has: 0 if the recording has none. */
 const char *reader_outcome(reader_t *reader, uint32_t index, outcome_t *outcome, int *has);
 
 /** Number of chunks, and chunk `at`, with its payload, valid until the next call that reads one. */

@@ -34,9 +34,9 @@ struct recorder {
     /* Bytes ever put in by the caller, and taken out by the thread, modulo 2^32 or 2^64; their places in the ring are
      * these modulo size, a power of two. */
     atomic_size_t in, out;
-    atomic_int done, error;                /* no more comes; errno of the file, once */
-    uint32_t number;                       /* of the next chunk */
-    uint32_t unsaid_frames, unsaid_others; /* lost since the last CHUNK_LOST */
+    atomic_int done, error;                        /* no more comes; errno of the file, once */
+    uint32_t number;                               /* of the next chunk */
+    uint32_t unreported_frames, unreported_others; /* lost since the last CHUNK_LOST */
     recorder_counts_t counts;
 };
 
@@ -141,8 +141,8 @@ static int begin(struct filling *f, recorder_t *r, chunk_type_t type, uint64_t t
 {
     uint8_t head[CHUNK_HEAD_BYTES];
     const size_t in = atomic_load(&r->in), used = in - atomic_load(&r->out);
-    if (bytes > CHUNK_BYTES_MOST || r->size - used < spare || r->size - used - spare < bytes + sizeof head) return 0;
-    if (used + bytes + sizeof head > r->counts.most_bytes) r->counts.most_bytes = used + bytes + sizeof head;
+    if (bytes > CHUNK_BYTES_MAX || r->size - used < spare || r->size - used - spare < bytes + sizeof head) return 0;
+    if (used + bytes + sizeof head > r->counts.peak_bytes) r->counts.peak_bytes = used + bytes + sizeof head;
     const chunk_t c = {(uint32_t)type, (uint32_t)bytes, r->number++, 0, t_ns};
     chunk_write_head(head, &c);
     *f = (struct filling){r, in};
@@ -157,19 +157,19 @@ static void publish(struct filling *f)
     sem_post(&f->r->filled);
 }
 
-/** Say what was lost, before anything else is put in. Returns 0 if there is no room even for that. */
-static int say_lost(recorder_t *r, uint64_t t_ns)
+/** Record what was lost, before anything else. Returns 0 if there is no room even for that. */
+static int put_lost(recorder_t *r, uint64_t t_ns)
 {
     uint8_t payload[8];
     struct filling f;
     bytes_t b = bytes_of(payload, sizeof payload);
-    if (!(r->unsaid_frames | r->unsaid_others)) return 1;
-    bytes_put(&b, r->unsaid_frames, 4);
-    bytes_put(&b, r->unsaid_others, 4);
+    if (!(r->unreported_frames | r->unreported_others)) return 1;
+    bytes_put(&b, r->unreported_frames, 4);
+    bytes_put(&b, r->unreported_others, 4);
     if (!begin(&f, r, CHUNK_LOST, t_ns, sizeof payload, 0)) return 0;
     fill(&f, payload, sizeof payload);
     publish(&f);
-    r->unsaid_frames = r->unsaid_others = 0;
+    r->unreported_frames = r->unreported_others = 0;
     return 1;
 }
 
@@ -177,10 +177,10 @@ static void lose(recorder_t *r, int is_frame)
 {
     if (is_frame) {
         r->counts.frames_lost++;
-        r->unsaid_frames++;
+        r->unreported_frames++;
     } else {
         r->counts.others_lost++;
-        r->unsaid_others++;
+        r->unreported_others++;
     }
 }
 
@@ -189,7 +189,7 @@ static void put(recorder_t *r, chunk_type_t type, uint64_t t_ns, const void *one
 {
     struct filling f;
     pthread_mutex_lock(&r->lock);
-    if (!say_lost(r, t_ns) || !begin(&f, r, type, t_ns, one_bytes + two_bytes, 0)) {
+    if (!put_lost(r, t_ns) || !begin(&f, r, type, t_ns, one_bytes + two_bytes, 0)) {
         lose(r, 0);
     } else {
         if (one_bytes) fill(&f, one, one_bytes);
@@ -205,7 +205,7 @@ static void put_frame(recorder_t *r, const vfront_frame_t *frame, int after_rese
     uint8_t small[FRAME_SMALL_BYTES];
     struct filling f;
     const size_t bytes = frame_bytes(frame, r->cameras);
-    if (!bytes || !say_lost(r, frame->t_ns) || !begin(&f, r, CHUNK_FRAME, frame->t_ns, bytes, r->size / 8)) {
+    if (!bytes || !put_lost(r, frame->t_ns) || !begin(&f, r, CHUNK_FRAME, frame->t_ns, bytes, r->size / 8)) {
         lose(r, 1);
         return;
     }
@@ -320,10 +320,10 @@ static int make_lock(pthread_mutex_t *lock)
 static const char *start(recorder_t *r, const recording_header_t *header)
 {
     sigset_t all, before;
-    const size_t most = header_bytes(header);
-    uint8_t *payload = malloc(most);
+    const size_t max = header_bytes(header);
+    uint8_t *payload = malloc(max);
     if (!payload) return "no memory for the header";
-    const size_t bytes = header_write(header, payload, most);
+    const size_t bytes = header_write(header, payload, max);
     write_out(r, (const uint8_t *)RECORDING_MAGIC, RECORDING_MAGIC_BYTES);
     put(r, CHUNK_HEADER, 0, payload, bytes, NULL, 0);
     free(payload);
@@ -345,7 +345,7 @@ const char *recorder_open(recorder_t **out, const char *path, size_t buffer_byte
         return fail(path, "no mutex");
     }
     r->file = -1;
-    r->size = RECORDER_BUFFER_LEAST_BYTES;
+    r->size = RECORDER_BUFFER_MIN_BYTES;
     while (r->size <= buffer_bytes / 2) r->size *= 2;
     r->cameras = header->rig.cameras;
     const char *why = snprintf(r->path, sizeof r->path, "%s", path) < (int)sizeof r->path ? NULL : "name too long";

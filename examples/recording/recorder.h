@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Recorder: writes a recording from a buffer of fixed size by a thread of its own. No call but open and close waits for
- * the disk, and none takes memory: where the buffer is full, what does not fit is not recorded, and the recording says
+ * the disk, and none takes memory: where the buffer is full, what does not fit is not recorded, and the recording has
  * so (CHUNK_LOST); frames leave an eighth of the buffer free for all else. The disk is asked to keep what it has once a
  * second, so that a power cut loses that second, and of what is left the last chunk at most cannot be read.
  *
@@ -14,7 +14,7 @@
 #include "header.h"
 
 #define RECORDER_BUFFER_BYTES (64u << 20) /* standard size */
-#define RECORDER_BUFFER_LEAST_BYTES (1u << 20)
+#define RECORDER_BUFFER_MIN_BYTES (1u << 20)
 
 typedef struct recorder recorder_t;
 
@@ -22,12 +22,12 @@ typedef struct recorder recorder_t;
 typedef struct recorder_counts {
     uint32_t frames, frames_lost, others_lost; /**< Recorded; not recorded because the buffer was full. */
     uint64_t bytes;                            /**< Put into the buffer. */
-    size_t most_bytes;                         /**< Largest number of bytes that the buffer held. */
+    size_t peak_bytes;                         /**< Largest number of bytes that the buffer held. */
 } recorder_counts_t;
 
 /**
  * Create the file, or open what is there and is no regular file, such as a pipe, and write the header.
- * @param[in] buffer_bytes  Rounded down to a power of two, at least RECORDER_BUFFER_LEAST_BYTES. Frames of more than
+ * @param[in] buffer_bytes  Rounded down to a power of two, at least RECORDER_BUFFER_MIN_BYTES. Frames of more than
  *                          7/8 of it are lost.
  * @return NULL, or a message that names the file, valid until the next call.
  */
@@ -43,7 +43,7 @@ void recorder_result(recorder_t *recorder, uint64_t t_ns, vfront_status_t status
 /** A text of CHUNK_FAULT or CHUNK_EVENT. */
 void recorder_text(recorder_t *recorder, chunk_type_t type, uint64_t t_ns, const char *text);
 
-/** Readings as they came. */
+/** Samples as they came. */
 void recorder_imu(recorder_t *recorder, uint64_t t_ns, const vfront_imu_t *imu, uint32_t count);
 
 /** Bytes of a link: a message that was sent, or what was read at once. */

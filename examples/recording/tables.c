@@ -8,11 +8,11 @@
 
 #include "bytes.h"
 
-enum table { FRAMES, READINGS, DIGESTS, MAVLINK, EVENTS, TABLES };
+enum table { FRAMES, SAMPLES, DIGESTS, MAVLINK, EVENTS, TABLES };
 
-static const char *const name[TABLES] = {"frames.csv", "readings.csv", "digests.csv", "mavlink.csv", "events.csv"};
+static const char *const name[TABLES] = {"frames.csv", "samples.csv", "digests.csv", "mavlink.csv", "events.csv"};
 static const char *const head[TABLES] = {
-    "frame,t_ns,exposure_ns,after_reset,pictures,gyro_readings,imu_readings\n",
+    "frame,t_ns,exposure_ns,after_reset,pictures,gyro_samples,imu_samples\n",
     "source,t_ns,gx_rad_s,gy_rad_s,gz_rad_s,ax_m_s2,ay_m_s2,az_m_s2\n",
     "frame,t_ns,status,port,failed_over,step_us,result",
     "t_ns,link,direction,bytes\n",
@@ -26,7 +26,7 @@ struct tables {
     recorded_frame_t recorded;
 };
 
-static void write_reading(FILE *file, const char *source, const vfront_imu_t *r)
+static void write_sample(FILE *file, const char *source, const vfront_imu_t *r)
 {
     const double *g = r->gyro_rad_s, *a = r->accel_m_s2;
     fprintf(file, "%s,%" PRIu64 ",%.17g,%.17g,%.17g,%.17g,%.17g,%.17g\n", source, r->t_ns, g[0], g[1], g[2], a[0], a[1],
@@ -43,9 +43,9 @@ static const char *write_frame(struct tables *t, const chunk_t *c, uint8_t *payl
     for (int32_t i = 0; i < rig->cameras; i++) pictures += f->picture[i].format != VFRONT_NO_PICTURE;
     fprintf(t->file[FRAMES], "%" PRIu32 ",%" PRIu64 ",%" PRIu32 ",%d,%d,%" PRIu32 ",%" PRIu32 "\n", t->frame++, f->t_ns,
             f->exposure_ns, t->recorded.after_reset, pictures, f->gyro_count, f->imu_count);
-    for (uint32_t i = 0; i < f->imu_count; i++) write_reading(t->file[READINGS], "frame", &f->imu[i]);
+    for (uint32_t i = 0; i < f->imu_count; i++) write_sample(t->file[SAMPLES], "frame", &f->imu[i]);
     for (uint32_t i = 0; i < f->gyro_count; i++)
-        fprintf(t->file[READINGS], "gyro,%" PRIu64 ",%.17g,%.17g,%.17g,,,\n", f->gyro[i].t_ns, f->gyro[i].rate_rad_s[0],
+        fprintf(t->file[SAMPLES], "gyro,%" PRIu64 ",%.17g,%.17g,%.17g,,,\n", f->gyro[i].t_ns, f->gyro[i].rate_rad_s[0],
                 f->gyro[i].rate_rad_s[1], f->gyro[i].rate_rad_s[2]);
     return NULL;
 }
@@ -66,7 +66,7 @@ static const char *write_outcome(struct tables *t, const chunk_t *c, uint8_t *pa
     return NULL;
 }
 
-static const char *write_readings(struct tables *t, const chunk_t *c, uint8_t *payload)
+static const char *write_samples(struct tables *t, const chunk_t *c, uint8_t *payload)
 {
     bytes_t b = bytes_of(payload, c->bytes);
     const uint64_t count = bytes_get(&b, 4);
@@ -75,9 +75,9 @@ static const char *write_readings(struct tables *t, const chunk_t *c, uint8_t *p
         r.t_ns = bytes_get(&b, 8);
         for (int k = 0; k < 3; k++) r.gyro_rad_s[k] = bytes_get_double(&b);
         for (int k = 0; k < 3; k++) r.accel_m_s2[k] = bytes_get_double(&b);
-        if (!b.short_of) write_reading(t->file[READINGS], "imu", &r);
+        if (!b.short_of) write_sample(t->file[SAMPLES], "imu", &r);
     }
-    return b.short_of || bytes_left(&b) ? "the readings are not whole" : NULL;
+    return b.short_of || bytes_left(&b) ? "the samples are not whole" : NULL;
 }
 
 static const char *write_message(struct tables *t, const chunk_t *c, const uint8_t *payload)
@@ -115,7 +115,7 @@ static const char *write_chunk(struct tables *t, uint32_t at)
     switch (c.type) {
     case CHUNK_FRAME: return write_frame(t, &c, payload);
     case CHUNK_RESULT: return write_outcome(t, &c, payload);
-    case CHUNK_IMU: return write_readings(t, &c, payload);
+    case CHUNK_IMU: return write_samples(t, &c, payload);
     case CHUNK_MAVLINK: return write_message(t, &c, payload);
     case CHUNK_FAULT:
     case CHUNK_EVENT: write_text(t, &c, payload); return NULL;

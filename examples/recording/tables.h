@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Channels of a recording as tables, without running it again: frames.csv, readings.csv, digests.csv, mavlink.csv,
+ * Channels of a recording as tables, without running it again: frames.csv, samples.csv, digests.csv, mavlink.csv,
  * events.csv.
  */
 #ifndef RECORDING_TABLES_H

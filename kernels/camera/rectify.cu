@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* rectify on the GPU: one launch for both cameras. A thread makes VF_RECTIFY_ROWS rows of the 4x4 pixels between
- * four entries of the remap table, which it holds in registers; raw pixels are read through the L1 cache, which
- * neighbouring threads share. */
+/* rectify on the GPU: one launch for both cameras. A thread makes VF_RECTIFY_ROWS rows of the 4x4 pixels between four
+ * entries of the remap table, held in registers. Raw pixels are read through the L1 cache, which neighbouring threads
+ * share. */
 #include "kernels/kernel.cuh"
 
 #include "camera/rectify.h"
 #include "image/ingest.h"
 
 #ifndef VF_RECTIFY_ROWS
-#define VF_RECTIFY_ROWS 2 /* rows per thread: 1, 2 or 4 */
+#define VF_RECTIFY_ROWS 2 /* image rows that a thread makes: 1, 2 or 4 */
 #endif
 #define ROWS VF_RECTIFY_ROWS
 #define WARPS 4
 
 #if VFRONT_RECTIFY
 
-/** An entry in one load of 8 bytes, through the read-only cache. */
+/** Loads an entry of the remap table in one load of 8 bytes, through the read-only cache. */
 static __device__ __forceinline__ vf_remap_entry load_entry(const vf_remap_entry *at)
 {
     const int2 v = __ldg(reinterpret_cast<const int2 *>(at));
     return vf_remap_entry{v.x, v.y};
 }
 
-/** Grey level at raw coordinates from vf_remap_pixel(); 0 for VF_REMAP_INVALID. */
+/** Interpolated grey level at the raw coordinates `from`, of vf_remap_pixel(); 0 for VF_REMAP_INVALID. */
 static __device__ __forceinline__ uint32_t sample(const uint8_t *pixels, const vf_level &raw,
                                                   const vf_remap_entry &from)
 {
@@ -32,7 +32,7 @@ static __device__ __forceinline__ uint32_t sample(const uint8_t *pixels, const v
     return t.valid ? grey : 0;
 }
 
-/** Stores the first `count` of four pixels, all four at once where it can. `to` is a multiple of 4. */
+/** Stores the first `count` of four pixels, as one word if possible. `to` is aligned to 4 bytes. */
 static __device__ __forceinline__ void store_four(uint8_t *to, uint32_t four, int count)
 {
     if (count >= 4) {
@@ -42,7 +42,7 @@ static __device__ __forceinline__ void store_four(uint8_t *to, uint32_t four, in
     }
 }
 
-/** Grid: columns of 4 px x groups of rows x cameras. */
+/** Rectifies images and masks. Grid: columns of 4 px, groups of rows, cameras. */
 static __global__ void __launch_bounds__(WARPS *VF_WARP) rectify_k(const VF_CONSTANT vf_rectify_view s)
 {
     const int camera = blockIdx.z, column = blockIdx.x * VF_WARP + threadIdx.x, x = VF_REMAP_STEP_PX * column;
@@ -95,7 +95,7 @@ extern "C" cudaError_t vf_rectify_cuda(const vf_rectify_view *s, cudaStream_t st
                      "the rows of a thread lie between the same entries, and four pixels are a word");
     VF_STATIC_ASSERT(offsetof(vf_rectify_memory, remap) % 8 == 0 && sizeof(vf_remap_entry) == 8,
                      "an entry is one aligned load");
-    const vf_level &l = s->geometry.level[0][0]; /* both cameras have this size */
+    const vf_level &l = s->geometry.level[0][0]; /* both cameras have the same size */
     const dim3 blocks(vf_blocks(l.width, VF_REMAP_STEP_PX * VF_WARP), vf_blocks(l.height, WARPS * ROWS),
                       s->geometry.cameras);
     rectify_k<<<blocks, dim3(VF_WARP, WARPS), 0, stream>>>(*s);

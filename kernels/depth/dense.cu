@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* dense on the GPU, in this order: census words (dense_census.cuh); path costs, two directions a launch, each to its
- * own volume (dense_paths.cuh); winners (dense_winner.cuh); left-right check and median (dense_median.cuh); speckle
- * filter (dense_speckle.cuh); confidences and copies. */
+ * own cost volume (dense_paths.cuh); winners (dense_winner.cuh); left-right check and median (dense_median.cuh);
+ * speckle filter (dense_speckle.cuh); confidences and copies. */
 #include "kernels/kernel.cuh"
 
 #include "depth/dense.h"
@@ -20,7 +20,7 @@
 #define THREADS 256
 #define RESULT_PX 8 /* consecutive pixels of a thread: 16 bytes of disparities */
 
-/** Confidences, number of pixels with a disparity, and copies of the result in pinned memory. */
+/** Writes confidences, the number of pixels with a disparity, and copies of the result in pinned memory. */
 static __global__ void __launch_bounds__(THREADS) finish_k(const VF_CONSTANT vf_dense_view s)
 {
     vf_dense_memory &m = *s.dense;
@@ -55,13 +55,13 @@ static __global__ void __launch_bounds__(THREADS) finish_k(const VF_CONSTANT vf_
             valid++;
         if (k >= count || count == RESULT_PX) continue;
         m.confidence[at + k] = confidence.one[k];
-        if (!s.tuning.dense_copy) continue;
+        if (s.tuning.dense == VFRONT_DENSE_DEVICE) continue;
         copy.disparity[at + k] = disparity.one[k];
         copy.confidence[at + k] = confidence.one[k];
     }
     if (count == RESULT_PX) {
         *reinterpret_cast<uint2 *>(m.confidence + at) = confidence.all;
-        if (s.tuning.dense_copy) {
+        if (s.tuning.dense != VFRONT_DENSE_DEVICE) {
             *reinterpret_cast<uint4 *>(copy.disparity + at) = disparity.all;
             *reinterpret_cast<uint2 *>(copy.confidence + at) = confidence.all;
         }
@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(THREADS) finish_k(const VF_CONSTANT vf_
 
 /* ---- launch ------------------------------------------------------------------------------------------------------ */
 
-/** Launches path costs and winners. COUNT: disparities of a lane, dense_disparities / VF_WARP. */
+/** Launches the kernels of path costs and winners. COUNT: disparities per lane, dense_disparities / VF_WARP. */
 template <int COUNT> static void launch_matching(const vf_dense_view &s, cudaStream_t stream)
 {
     const vf_level &l = s.geometry.level[0][0];
@@ -81,12 +81,12 @@ template <int COUNT> static void launch_matching(const vf_dense_view &s, cudaStr
     const int straight = l.height + l.width, diagonal = 2 * l.width;
     straight_paths_k<COUNT, true><<<straight, VF_WARP, 0, stream>>>(s, multiprocessors);
     straight_paths_k<COUNT, false><<<straight, VF_WARP, 0, stream>>>(s, multiprocessors);
-    for (int sign = 1; sign >= -1 && s.tuning.dense_paths == 8; sign -= 2)
+    for (int sign = 1; sign >= -1; sign -= 2)
         diagonal_paths_k<COUNT><<<diagonal, VF_WARP, 0, stream>>>(s, sign, multiprocessors);
     winners_k<COUNT><<<dim3(vf_blocks(l.width, WINNER_COLUMNS), l.height), VF_WARP, 0, stream>>>(s);
 }
 
-/** Tiles of the speckle filter along an axis of `size` pixels: the fewest that cover it. */
+/** Number of overlapping tiles of the speckle filter along an axis of `size` pixels: the fewest that cover it. */
 static unsigned tile_count(int size)
 {
     return (unsigned)vf_max((size + VF_DENSE_TILE_STRIDE - 1) / VF_DENSE_TILE_STRIDE - 1, 1);

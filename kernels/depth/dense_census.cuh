@@ -1,40 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: census words. A thread makes those of CENSUS_PX consecutive pixels, each as three bytes of which a word has
- * those of all its pixels. A comparison is a difference of 16 bits with the sign as its result: two subtractions, one
- * instruction that copies four signs to the bytes of a word, and one that takes a bit of each. */
+/* dense: census words, 24 bits each. A thread makes the words of CENSUS_PX (4) consecutive pixels, byte by byte: a
+ * register holds the high, middle or low byte of all four words. A comparison is a 16-bit difference whose sign is the
+ * result. Four pixels take two packed subtractions and two more instructions: one copies four signs to the bytes of a
+ * register, one selects a bit of each byte. */
 #ifndef VF_DENSE_CENSUS_CUH
 #define VF_DENSE_CENSUS_CUH
 
 #include "dense_packed.cuh"
 
-#define CENSUS_PX 4       /* consecutive pixels of a thread: the bytes of a word */
-#define CENSUS_THREADS 64 /* of a block, along a row */
+#define CENSUS_PX 4       /* consecutive pixels of a thread: the bytes of a 32-bit word */
+#define CENSUS_THREADS 64 /* threads of a block, along a row */
 VF_STATIC_ASSERT(VF_DENSE_CENSUS_RADIUS < CENSUS_PX, "a window reaches into the words on both sides, not beyond");
 
-/** Elements of a row of camera 1's census words. Word i belongs to column i - dense_disparities - dense_least_px,
- *  or to column 0 where that is negative: so a pixel of camera 0 in column x has the word of index d at x +
- *  dense_disparities - d, and no index needs a bound. The words are stored twice, the second copy one element
- *  earlier, so that the words of two neighbouring disparities are an aligned pair in one of the copies. */
+/** Number of elements of a row of camera 1's census words. Word i belongs to column i - dense_disparities -
+ *  dense_least_px, or to column 0 if that is negative. A pixel of camera 0 in column x finds the word for disparity
+ *  index d at x + dense_disparities - d; no index needs a bound. The words are stored twice, the second copy one
+ *  element earlier. In one of the copies, the words of two neighbouring disparities are thus an aligned pair. */
 static __host__ __device__ __forceinline__ int census1_pitch(const vf_dense_view &s)
 {
     return s.geometry.level[0][0].pitch + s.tuning.dense_disparities;
 }
 
-/** Pixels of a row from 3 left of a thread's first pixel to 4 right of it, each with the one two columns further: the
- *  pixels u and u + 2 are the halves of pair[u + 3]. */
+/** Pixels of a row that a thread compares. The halves of pair[u + 3] are the pixels u and u + 2 columns right of the
+ *  thread's first pixel, u = -3 .. 4. */
 struct census_pairs {
     uint32_t pair[2 * VF_DENSE_CENSUS_RADIUS + 2];
 };
-/** Where a thread's pixels lie in a row: offsets of the words before and behind its own [bytes]; selectors of
- *  __byte_perm() that put the nearest pixel in place of those beyond the border. */
+/** Where a thread reads a row: its own word of four pixels, and the words on both sides. */
 struct census_window {
+    /* byte offsets of the words left and right of the thread's own word; 0 if that word is outside the image */
     int before, behind;
+    /* __byte_perm() selectors of the words on the left, here and on the right, which replicate the image border */
     uint32_t before_selector, own_selector, behind_selector;
 };
-/** x: first pixel of the thread; width: of the picture. */
+/** Where a thread reads a row. x: column of the thread's first pixel; width: of the image [px]. */
 static __device__ __forceinline__ census_window census_window_at(int x, int width)
 {
-    const uint32_t most = (uint32_t)vf_min(width - 1 - x, 2 * CENSUS_PX - 1); /* of the bytes of both words */
+    /* index of the last byte inside the image, counted from x */
+    const uint32_t most = (uint32_t)vf_min(width - 1 - x, 2 * CENSUS_PX - 1);
     census_window w = {x ? -CENSUS_PX : 0, x + CENSUS_PX < width ? CENSUS_PX : 0, x ? 0x3210u : 0x4444u, 0, 0};
 #pragma unroll
     for (uint32_t k = 0; k < CENSUS_PX; k++) {
@@ -43,7 +46,8 @@ static __device__ __forceinline__ census_window census_window_at(int x, int widt
     }
     return w;
 }
-/** Reads a thread's part of a row. at: its pixels. */
+/** Loads a thread's pixels of a row, and those on both sides, as pairs of pixels two columns apart. at: address of the
+ *  thread's first pixel. */
 static __device__ __forceinline__ census_pairs load_census_row(const uint8_t *at, const census_window &w)
 {
     const uint32_t word = *reinterpret_cast<const uint32_t *>(at),
@@ -57,7 +61,8 @@ static __device__ __forceinline__ census_pairs load_census_row(const uint8_t *at
     return p;
 }
 
-/** Census words of both cameras; clears the keys of camera 1 and the count of disparities. */
+/** Writes the census words of both cameras. Resets back_key (best keys of camera 1's pixels) and the number of pixels
+ *  with a disparity. */
 static __global__ void __launch_bounds__(CENSUS_THREADS) census_k(const VF_CONSTANT vf_dense_view s)
 {
     enum { RADIUS = VF_DENSE_CENSUS_RADIUS };
@@ -70,16 +75,20 @@ static __global__ void __launch_bounds__(CENSUS_THREADS) census_k(const VF_CONST
         vf_clock_start(s.clock, 0);
         s.dense->valid = 0;
     }
-    if (x >= l.width && (blockIdx.x || threadIdx.x >= VF_WARP)) return; /* the first warp needs all its lanes below */
+    /* a row's first warp keeps all its lanes, which __shfl_sync() below needs */
+    if (x >= l.width && (blockIdx.x || threadIdx.x >= VF_WARP)) return;
     const census_window w = census_window_at(inside, l.width);
     census_pairs row[2 * RADIUS + 1];
 #pragma unroll
     for (int k = -RADIUS; k <= RADIUS; k++)
         row[k + RADIUS] = load_census_row(pixels + (uint32_t)(vf_clamp(y + k, 0, l.height - 1) * l.pitch + inside), w);
-    uint32_t high = 0, middle = 0, low = 0; /* a byte each of the words of the thread's pixels */
+    /* high, middle and low bytes of the census words of the thread's four pixels */
+    uint32_t high = 0, middle = 0, low = 0;
     const auto brighter = [&](int u, int v, int p, int q) {
         const census_pairs &a = row[v + RADIUS], &b = row[q + RADIUS];
-        const uint32_t least = (0x8000 - VF_DENSE_CENSUS_GREY - 1) * BOTH_HALVES; /* its top bit is set by more */
+        /* added to a difference of grey levels, makes the top bit of its half 1 if the difference exceeds
+         * VF_DENSE_CENSUS_GREY */
+        const uint32_t least = (0x8000 - VF_DENSE_CENSUS_GREY - 1) * BOTH_HALVES;
         const uint32_t even = a.pair[u + RADIUS] + least - b.pair[p + RADIUS],
                        odd = a.pair[u + RADIUS + 1] + least - b.pair[p + RADIUS + 1];
         uint32_t four;
@@ -99,7 +108,7 @@ static __global__ void __launch_bounds__(CENSUS_THREADS) census_k(const VF_CONST
         *reinterpret_cast<uint4 *>((camera ? m.back_key : m.census0) + at) =
             camera ? make_uint4(VF_NONE, VF_NONE, VF_NONE, VF_NONE) : make_uint4(word[0], word[1], word[2], word[3]);
     if (!camera) return;
-    const int first = s.tuning.dense_disparities + s.tuning.dense_least_px; /* index of column 0 */
+    const int first = s.tuning.dense_disparities + s.tuning.dense_least_px; /* index of the census word of column 0 */
     uint32_t *copy0 = m.census1[0] + y * census1_pitch(s), *copy1 = m.census1[1] + y * census1_pitch(s) - 1;
 #pragma unroll
     for (int k = 0; k < CENSUS_PX; k++) {

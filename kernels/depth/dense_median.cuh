@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: left-right check, median and filling of holes, a pixel a thread. */
+/* dense: left-right check, median and filling of holes, one pixel a thread. */
 #ifndef VF_DENSE_MEDIAN_CUH
 #define VF_DENSE_MEDIAN_CUH
 
 #include "dense_packed.cuh"
 
-#define MEDIAN_WIDTH 32 /* of a block's tile [px] */
-#define MEDIAN_HEIGHT 8
+#define MEDIAN_WIDTH 32 /* columns of a block's tile [px] */
+#define MEDIAN_HEIGHT 8 /* rows of a block's tile [px] */
 
-/** Checks the disparities of a block's tile and of the pixels around it once, to shared memory; then takes medians. */
+/** Writes the disparities of a block's tile and of the pixels around it, after the left-right check, to shared memory.
+ *  Then takes the median of 3x3 of them for each pixel of the tile, which also fills holes. */
 static __global__ void __launch_bounds__(MEDIAN_WIDTH *MEDIAN_HEIGHT) median_k(const VF_CONSTANT vf_dense_view s)
 {
     __shared__ uint16_t checked[MEDIAN_HEIGHT + 2][MEDIAN_WIDTH + 2];
@@ -28,17 +29,15 @@ static __global__ void __launch_bounds__(MEDIAN_WIDTH *MEDIAN_HEIGHT) median_k(c
     if (x >= l.width || y >= l.height) return;
     const int at = y * l.pitch + x;
     uint32_t disparity = checked[v + 1][u + 1], nine[9];
-    if (s.tuning.dense_median) {
-        const bool hole = disparity == VF_DENSE_NONE;
+    const bool hole = disparity == VF_DENSE_NONE;
 #pragma unroll
-        for (int k = 0; k < 9; k++) nine[k] = checked[v + k / 3][u + k % 3];
-        disparity = vf_dense_smooth(nine, (uint32_t)x * VF_DENSE_UNITS);
-        if (hole && disparity != VF_DENSE_NONE) {
-            if (vf_dense_usable(&s, framed, x, y, disparity))
-                m.margin[at] = VF_DENSE_FILLED;
-            else
-                disparity = VF_DENSE_NONE;
-        }
+    for (int k = 0; k < 9; k++) nine[k] = checked[v + k / 3][u + k % 3];
+    disparity = vf_dense_smooth(nine, (uint32_t)x * VF_DENSE_UNITS);
+    if (hole && disparity != VF_DENSE_NONE) {
+        if (vf_dense_usable(&s, framed, x, y, disparity))
+            m.margin[at] = VF_DENSE_FILLED;
+        else
+            disparity = VF_DENSE_NONE;
     }
     m.median[at] = s.dense->disparity[at] = (uint16_t)disparity;
 }

@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: minima of two 16-bit numbers in a register, and the layout of a lane's costs in a cost volume. */
+/* dense: minima of pairs of 16-bit numbers in a register, and the layout of a lane's costs in a cost volume. */
 #ifndef VF_DENSE_PACKED_CUH
 #define VF_DENSE_PACKED_CUH
 
 #include "kernels/kernel.cuh"
 
-#define BOTH_HALVES 0x10001u /* times a 16-bit number: the number in both halves of a word */
+#define BOTH_HALVES 0x10001u /* factor that copies a 16-bit number to both halves of a word */
 
-/** Minima of the halves of two words; each half is below 0x7c00. */
+/** Minimum of the low halves of a and b, and minimum of their high halves. Each half is below 0x7c00. */
 static __device__ __forceinline__ uint32_t min_u16x2(uint32_t a, uint32_t b)
 {
 #if VF_ARCH >= 900
     return __vminu2(a, b);
-#elif VF_ARCH >= 800 /* as 16-bit floating point numbers, which have the order of their bits */
+#elif VF_ARCH >= 800 /* as 16-bit floats: positive floats order like their bits */
     uint32_t least;
     asm("min.f16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
     return least;
 #else
-    /* The top bit of each half of the difference is 1 where a >= b, and nothing is borrowed from the other half. prmt
-     * copies it to the whole half: bit 3 of a selector repeats the byte's sign. __byte_perm() cannot: it takes three
-     * bits of each selector. */
+    /* The top bit of each half of (a | 0x80008000) - b is 1 where a >= b; no borrow passes between the halves. prmt
+     * copies it to the whole half: bit 3 of a selector repeats the sign of a byte. __byte_perm() cannot, because it
+     * uses three bits of each selector. */
     uint32_t take_b;
     asm("prmt.b32 %0, %1, 0, 0xbb99;" : "=r"(take_b) : "r"((a | 0x80008000u) - b));
     return (b & take_b) | (a & ~take_b);
 #endif
 }
 
-/** Minima of the halves of a + b and c; each half of a + b and of c is below 0x7c00. */
+/** Minimum of the low halves of a + b and c, and minimum of their high halves. Each half of a + b and of c is below
+ *  0x7c00. */
 static __device__ __forceinline__ uint32_t add_min_u16x2(uint32_t a, uint32_t b, uint32_t c)
 {
 #if VF_ARCH >= 900 && __CUDACC_VER_MAJOR__ >= 12
@@ -36,10 +37,11 @@ static __device__ __forceinline__ uint32_t add_min_u16x2(uint32_t a, uint32_t b,
 #endif
 }
 
-#define DISPARITY_GROUP (2 * VF_WARP) /* disparities of which each lane has two neighbouring ones */
+#define DISPARITY_GROUP (2 * VF_WARP) /* disparities of a group: two neighbouring ones for each lane of a warp */
 
-/** COUNT costs of a lane: bytes as they lie in a cost volume, packed from COUNT / 2 words whose halves hold cost k and
- *  cost k + COUNT / 2; sums of such bytes, none of which exceeds 255; four bytes as a word. */
+/** A lane's COUNT path costs of a pixel, as bytes in the order of a cost volume. pack(): makes the bytes from COUNT / 2
+ *  words, whose halves are cost k and cost k + COUNT / 2. add(): adds byte by byte; each sum is at most 255. word():
+ *  the four bytes from byte j on. */
 template <int COUNT> struct lane_bytes;
 template <> struct lane_bytes<2> {
     typedef uint16_t type;
@@ -54,7 +56,7 @@ template <> struct lane_bytes<4> {
     typedef uint32_t type;
     static __device__ __forceinline__ type pack(const uint32_t (&pair)[2])
     {
-        uint32_t bytes; /* one multiply-add, beside the permutations and minima of a path in another pipe */
+        uint32_t bytes; /* from one multiply-add, which runs in another pipe than permutations and minima */
         asm("mad.lo.u32 %0, %1, 0x100, %2;" : "=r"(bytes) : "r"(pair[1]), "r"(pair[0]));
         return bytes;
     }
@@ -72,7 +74,8 @@ template <> struct lane_bytes<8> {
     static __device__ __forceinline__ uint32_t word(type bytes, int j) { return j ? bytes.y : bytes.x; }
 };
 
-/** A lane's costs of the picture's first pixel in a cost volume; those of the next pixel are VF_WARP elements on. */
+/** Address of a lane's costs of pixel 0 in cost volume `which`, 0 or 1. The lane's costs of the next pixel are VF_WARP
+ *  elements further. */
 template <int COUNT>
 static __device__ __forceinline__ typename lane_bytes<COUNT>::type *lane_costs(const vf_dense_view &s, int which)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: path costs of two directions a launch, each to its own volume.
+/* dense: path costs of semi-global matching, two directions a launch, each direction to its own cost volume.
  *
- * A warp follows a line of the picture. Each lane has two neighbouring disparities of every DISPARITY_GROUP, COUNT
- * = 2, 4 or 8 in all, next to each other in a volume: so a warp reads words of camera 1 that are consecutive, and a
- * pixel's costs are one run of bytes. All lines of two directions are under way at once: a picture of 640x480 px is
- * 1,120 or 1,280 warps that never wait for each other. A diagonal that leaves the picture on one side continues on
- * the other as a new path, so all are as long as the picture is high. Matching costs are computed anew from the
- * census words for each direction, which saves a third volume.
+ * A warp follows a line of the image. Each lane has two neighbouring disparities of every group of 64
+ * (DISPARITY_GROUP), COUNT = 2, 4 or 8 in all, adjacent in a volume. A warp thus reads consecutive census words of
+ * camera 1, and a pixel's costs are consecutive bytes. All lines of two directions run concurrently: 640x480 px give
+ * 1,120 or 1,280 independent warps. A diagonal that leaves the image on one side continues on the other as a new path.
+ * Each warp thus handles one pixel per image row. Matching costs are recomputed from the census words for each
+ * direction, which saves a third volume.
  *
- * Costs are below 2^14 and lie two to a register: cost k of a lane and cost k + COUNT / 2, so that the costs of the
- * disparities one below and one above, which the neighbouring lanes have, lie alike. */
+ * Path costs are below 2^14 and packed two to a register: cost k of a lane and cost k + COUNT / 2. The costs of the
+ * disparities one below and one above, held by neighbouring lanes, are packed alike. */
 #ifndef VF_DENSE_PATHS_CUH
 #define VF_DENSE_PATHS_CUH
 
@@ -21,40 +21,44 @@
 #define VF_DENSE_BATCH 16
 #endif
 #ifndef VF_DENSE_BLOCKS
-#define VF_DENSE_BLOCKS 16 /* that a multiprocessor holds, by registers: an Orin takes no more */
+#define VF_DENSE_BLOCKS 16 /* blocks per multiprocessor that __launch_bounds__() asks for: as many as an Orin can run */
 #endif
-/** Pixels of a path whose input is loaded at a time: as many as a thread's registers hold, and an even number, since
- *  words of camera 1 come from both copies in turn. */
+/** Pixels of a path whose input is loaded together: as many as registers allow. An even number, because census words of
+ *  camera 1 come from two copies in turn. count: disparities per lane. */
 #define BATCH(count) ((count) > 4 ? VF_DENSE_BATCH / 2 : VF_DENSE_BATCH)
 VF_STATIC_ASSERT(VF_DENSE_BATCH % 4 == 0 && VF_DENSE_BATCH <= VF_WARP,
                  "an even number of pixels, and half of it too; a lane for each");
 
-/** Bytes from one pixel of a path to the next. */
+/** Bytes from one pixel of a path to the next, in three arrays. */
 struct stride {
-    int census0, census1, costs;
+    int census0, /* census words of camera 0 */
+        census1, /* census words of camera 1 */
+        costs;   /* cost volume */
 };
-/** Address of the k-th pixel behind that of p. by: stride [bytes]. */
+/** Address of the pixel k steps after that of p on a path. by: bytes from one pixel of the path to the next. */
 template <typename T> static __device__ __forceinline__ T *pixel(T *p, int by, int k)
 {
     return (T *)((const char *)p + (int64_t)by * k);
 }
 
-/** A lane's addresses for a batch. census0: word of camera 0 of the pixel whose number in the batch is the lane's.
- *  Of the batch's first pixel: census1: words of camera 1, of the lane's last two disparities, where pixels of even and
- *  of odd number have them; costs. */
+/** Addresses from which a lane loads its input of a batch, the next pixels of a path. */
 template <int COUNT> struct cursor {
-    const uint32_t *census0;
+    const uint32_t *census0; /* census word of camera 0 at pixel number `lane` of the batch */
+    /* camera 1's words for the lane's two highest disparities: [0] at even, [1] at odd pixels */
     const uint2 *census1[2];
-    typename lane_bytes<COUNT>::type *costs;
+    typename lane_bytes<COUNT>::type *costs; /* the lane's path costs at the first pixel of the batch */
 };
-/** sideways: columns from one pixel of the path to the next. */
+/** Addresses for a batch that begins at pixel (x, y) of a path. which: cost volume, 0 or 1; sideways: columns from one
+ *  pixel of the path to the next, -1 .. 1; each: bytes from one pixel of the path to the next. */
 template <int COUNT>
 static __device__ __forceinline__ cursor<COUNT> cursor_at(const vf_dense_view &s, int which, int x, int y, int sideways,
                                                           const stride &each)
 {
     vf_dense_scratch &m = *s.scratch;
     const int at = y * picture(s).pitch + x, lane = threadIdx.x % VF_WARP;
-    /* odd where x is even: then an aligned pair of the second copy; the next pixel's is in the other copy if x moves */
+    /* Index of camera 1's census word for the lane's highest disparity; the word for the disparity below follows it.
+     * They are read as an aligned pair: from the first copy if `last` is even, from the second if odd. Where x changes
+     * along the path, even and odd pixels read different copies. */
     const int last = at + (y + 1) * s.tuning.dense_disparities - (COUNT / 2 - 1) * DISPARITY_GROUP - 2 * lane - 1;
     const int other_copy = sideways ? (int)sizeof m.census1[0] - 4 : 0;
     const uint2 *census1 = reinterpret_cast<const uint2 *>(m.census1[last % 2] + last / 2 * 2);
@@ -63,16 +67,18 @@ static __device__ __forceinline__ cursor<COUNT> cursor_at(const vf_dense_view &s
                          lane_costs<COUNT>(s, which) + (size_t)at * VF_WARP};
 }
 
-/** A lane's input for a batch, but for the census words of camera 0. ALONG: columns from pixel to pixel of a path along
- *  a row, 1 or -1; else 0. Along a row, the words of camera 1 of a pixel of odd number are in the pairs of its
- *  neighbours: pairs are loaded for pixels of even number alone, the one behind the batch among them. One behind a path
- *  may be read in part beyond a row of words, but then not used. */
+/** What a lane loads for a batch of pixels: camera 1's census words and sums of path costs. ALONG: 1 or -1 on a path
+ *  along a row, its columns from pixel to pixel; else 0. Along a row, pairs of words are loaded for even pixels only,
+ *  and for the pixel after the batch: an odd pixel finds its words in the pairs on both sides. The last pair may lie
+ *  partly beyond the row; that part is not used. */
 template <int COUNT, int ALONG> struct batch_input {
-    enum { EACH = ALONG ? 2 : 1 /* pixels of a pair */, PAIRS = BATCH(COUNT) / EACH + EACH - 1 };
-    uint2 pair[PAIRS][COUNT / 2]; /* words of every second disparity, and of the ones between: y, x */
-    typename lane_bytes<COUNT>::type sum[BATCH(COUNT)]; /* of the path costs of earlier launches */
+    enum { EACH = ALONG ? 2 : 1 /* pixels per pair of words */, PAIRS = BATCH(COUNT) / EACH + EACH - 1 };
+    /* camera 1's census words for two neighbouring disparities: y for the even one, x for the odd one */
+    uint2 pair[PAIRS][COUNT / 2];
+    /* path costs of earlier launches, summed over their directions */
+    typename lane_bytes<COUNT>::type sum[BATCH(COUNT)];
 
-    /** Word of camera 1 for the i-th disparity of pixel k. */
+    /** Census word of camera 1 for the lane's i-th disparity at pixel k of the batch. */
     __device__ __forceinline__ uint32_t word(int k, int i) const
     {
         if (!ALONG) return i % 2 ? pair[k][i / 2].x : pair[k][i / 2].y;
@@ -81,15 +87,17 @@ template <int COUNT, int ALONG> struct batch_input {
         return i % 2 ? pair[k / 2 + 1][i / 2].y : pair[k / 2][i / 2].x;
     }
 };
-/** Asks for the sums of a batch to be brought to the second-level cache, before the loads that wait for them; a sector
- *  of a pixel by each lane. Not below sm_80: the caches of those GPUs, 0.25 to 0.5 MB, may lose them before. first: the
- *  lane's sums of a pixel; by: stride; from: pixels from there to the batch; left: to the path's end. */
+/** Prefetches the cost sums of a batch of pixels to the second-level cache, one 32-byte sector of a pixel per lane.
+ *  Only from sm_80 on: the smaller caches of older GPUs (0.25 to 0.5 MB) may evict the sums before use. first: the
+ *  lane's sums at the current pixel; by: bytes from one pixel of the path to the next; from: pixels from the current
+ *  one to the batch; left: pixels from the current one to the end of the path. */
 template <int COUNT>
 static __device__ __forceinline__ void prefetch_sums(const typename lane_bytes<COUNT>::type *first, int by, int from,
                                                      int left)
 {
 #if VF_ARCH >= 800
-    constexpr int SECTOR = 32, AT_ONCE = VF_WARP / COUNT; /* bytes; pixels */
+    constexpr int SECTOR = 32,     /* bytes of a sector of a cache line */
+        AT_ONCE = VF_WARP / COUNT; /* pixels that a warp prefetches at once */
     const int lane = threadIdx.x % VF_WARP;
     const char *sector = (const char *)(first - lane) + lane % COUNT * SECTOR;
 #pragma unroll
@@ -105,7 +113,8 @@ static __device__ __forceinline__ void prefetch_sums(const typename lane_bytes<C
 
 /* ---- path costs -------------------------------------------------------------------------------------------------- */
 
-/** Matching costs of a lane's disparities at pixel k of a batch, packed. census0: word of camera 0. */
+/** Matching costs of a lane's COUNT disparities at pixel k of a batch, packed two to a word: cost i and cost i + COUNT
+ *  / 2. census0: census word of camera 0 at the pixel. */
 template <int COUNT, int ALONG>
 static __device__ __forceinline__ void matching_costs(uint32_t (&matching)[COUNT / 2], uint32_t census0,
                                                       const batch_input<COUNT, ALONG> &b, int k)
@@ -113,16 +122,16 @@ static __device__ __forceinline__ void matching_costs(uint32_t (&matching)[COUNT
 #pragma unroll
     for (int i = 0; i < COUNT / 2; i++) {
         const uint32_t low = __popc(census0 ^ b.word(k, i)), high = __popc(census0 ^ b.word(k, i + COUNT / 2));
-        /* one multiply-add; from a sum the compiler would make a shift and an or */
+        /* high << 16 | low as one multiply-add; the compiler would make two instructions, a shift and an or */
         asm("mad.lo.u32 %0, %1, 0x10000, %2;" : "=r"(matching[i]) : "r"(high), "r"(low));
     }
 }
 
-#define LARGE_COSTS 0x10001000u /* above any cost, in both halves */
+#define LARGE_COSTS 0x10001000u /* two packed 16-bit costs, each above any path cost */
 
-/** Packed costs of the disparities one below and one above each. Half of them are the lane's own, the others come from
- *  the neighbouring lanes: below the first lane lies the last lane's of the group before, above the last lane the first
- *  lane's of the next group. */
+/** Path costs of the disparities one below (lower) and one above (upper) each of a lane's disparities, packed like
+ *  `cost`. Half of them belong to the lane; shuffles fetch the others from neighbouring lanes. Below lane 0 lies the
+ *  last lane of the previous group of 64 disparities, above the last lane lies lane 0 of the next group. */
 template <int HALF>
 static __device__ __forceinline__ void neighbour_costs(uint32_t (&lower)[HALF], uint32_t (&upper)[HALF],
                                                        const uint32_t (&cost)[HALF])
@@ -145,8 +154,8 @@ static __device__ __forceinline__ void neighbour_costs(uint32_t (&lower)[HALF], 
         upper[k + 1] = k + 2 < HALF ? after : __byte_perm(after, LARGE_COSTS, above_last);
     }
 }
-/** Packed costs of the disparities one below and one above, for two disparities a lane. The first and the last
- *  disparity, which have one neighbour, get it twice. */
+/** Variant of neighbour_costs() for lanes with two disparities. The first and the last disparity of all have only one
+ *  neighbour, whose cost they get twice. */
 static __device__ __forceinline__ void neighbour_costs(uint32_t (&lower)[1], uint32_t (&upper)[1],
                                                        const uint32_t (&cost)[1])
 {
@@ -157,9 +166,10 @@ static __device__ __forceinline__ void neighbour_costs(uint32_t (&lower)[1], uin
     upper[0] = __byte_perm(cost[0], above, lane < VF_WARP - 1 ? 0x5432 : 0x1032);
 }
 
-/** Path costs of a pixel from its matching costs and from those of the previous pixel. cost: packed, replaced; least:
- *  their minimum over all disparities, in both halves, replaced; p1, p2: in both halves. The neighbours' costs are
- *  exchanged while the minimum is reduced, so a pixel waits for the longer of both only. */
+/** Path costs of a pixel, from its matching costs and the path costs of the previous pixel. cost: path costs, packed
+ *  two to a word, replaced; least: their minimum over all disparities, in both halves, replaced; p1, p2: penalties
+ *  dense_p1 and dense_p2, in both halves. The shuffles in neighbour_costs() do not need `least`. They can therefore run
+ *  while the warp still computes `least` of the previous pixel. */
 template <int COUNT>
 static __device__ __forceinline__ void extend_path(uint32_t (&cost)[COUNT / 2], uint32_t &least,
                                                    const uint32_t (&matching)[COUNT / 2], uint32_t p1, uint32_t p2)
@@ -177,10 +187,10 @@ static __device__ __forceinline__ void extend_path(uint32_t (&cost)[COUNT / 2], 
     least = vf_warp_min(min_u16x2(own_least, __byte_perm(own_least, 0, 0x1032)));
 }
 
-/** Path costs along a path of `count` pixels, by a warp; added to the volume, or, FIRST, written to it. The input of a
- *  batch is loaded at once, behind the last pixel of the batch before: so a warp waits for memory once a batch. Loads
- *  that are spread over the pixels share one of the six counters that a warp waits by, and each wait is for the latest
- *  of them: two waits in 16 pixels, each as long as memory takes. */
+/** Computes path costs along a path of `count` pixels, by a warp. With FIRST they are written to the cost volume, else
+ *  added to it. The input of a batch is loaded at once, after the last pixel of the previous batch. A warp thus waits
+ *  for memory once per batch. Loads spread over the pixels would share one of six hardware counters, and each wait
+ *  would be for the latest load. */
 template <int COUNT, bool FIRST, int ALONG>
 static __device__ __forceinline__ void follow_path(const vf_dense_view &s, cursor<COUNT> at, stride each, int count)
 {
@@ -196,7 +206,7 @@ static __device__ __forceinline__ void follow_path(const vf_dense_view &s, curso
         const auto own = lane_bytes<COUNT>::pack(cost);
         *pixel(at.costs, each.costs, k) = FIRST ? own : lane_bytes<COUNT>::add(input.sum[k], own);
     };
-    /* loads of the batch that is `from` pixels on */
+    /* The next three functions load the input of the batch that begins `from` pixels ahead. */
     const auto load_pair = [&](int p, int from) {
         const uint2 *census1 = pixel(at.census1[p * EACH % 2], each.census1, from + p * EACH);
 #pragma unroll
@@ -213,8 +223,8 @@ static __device__ __forceinline__ void follow_path(const vf_dense_view &s, curso
         at.census1[0] = pixel(at.census1[0], each.census1, MANY);
         at.census1[1] = pixel(at.census1[1], each.census1, MANY);
         at.costs = pixel(at.costs, each.costs, MANY);
-        /* hides the strides from the compiler, which else keeps their multiples in registers; those along rows are
-         * constants, and their multiples parts of instructions */
+        /* Hides the distances between pixels from the compiler, which would otherwise keep their multiples in
+         * registers. On a path along a row they are constants. */
         if (!ALONG) asm("" : "+r"(each.census0), "+r"(each.census1), "+r"(each.costs));
     };
     load_census0(0, vf_min(count, MANY));
@@ -245,7 +255,8 @@ static __device__ __forceinline__ void follow_path(const vf_dense_view &s, curso
             if (k >= left) break;
             advance(k);
             if (k + MANY < left) load_sum(k, MANY);
-            /* along a row the last pair is for the last pixel of a whole batch alone */
+            /* Along a row, a pair of words also serves the odd pixel before it. The last of the PAIRS pairs is not
+             * loaded: only the last pixel of a whole batch uses it, and the next batch is shorter. */
             if (k % EACH == EACH - 1 && k + MANY < left + 2 * (EACH - 1)) load_pair(k / EACH, MANY);
         }
         load_census0(MANY, left - MANY);
@@ -253,9 +264,9 @@ static __device__ __forceinline__ void follow_path(const vf_dense_view &s, curso
     }
 }
 
-/** Line of a direction that a block follows. Every `multiprocessors`-th block runs on the same multiprocessor, if
- *  blocks are distributed in turn, and gets the next line but one: so what it reads of camera 1 has mostly been
- *  read for the block before, also from the same copy. Any order gives the same result. */
+/** Image line (path) that a block follows; any order gives the same result. If blocks are distributed round robin,
+ *  every `multiprocessors`-th block runs on the same multiprocessor. Its consecutive blocks get every second line: most
+ *  of their census words of camera 1 are then cached, from the same one of the two copies. */
 static __device__ __forceinline__ int line_of_block(int block, int lines, int multiprocessors)
 {
     const int unit = block % multiprocessors,
@@ -264,9 +275,8 @@ static __device__ __forceinline__ int line_of_block(int block, int lines, int mu
     return line < even ? 2 * line : 2 * (line - even) + 1;
 }
 
-/** Path costs of a pair of directions, to volumes 0 and 1: along rows and along columns, right and down if FIRST, else
- *  left and up. Blocks are single warps, so that the compiler knows that lanes stay converged; the first ones follow
- *  the lines of the first direction. */
+/** Path costs along rows, to volume 0, and along columns, to volume 1: right and down with FIRST, else left and up. The
+ *  first blocks follow rows. A block is a single warp, so that the compiler knows that lanes are converged. */
 template <int COUNT, bool FIRST>
 static __global__ void __launch_bounds__(VF_WARP, VF_DENSE_BLOCKS)
     straight_paths_k(const VF_CONSTANT vf_dense_view s, int multiprocessors)
@@ -284,7 +294,8 @@ static __global__ void __launch_bounds__(VF_WARP, VF_DENSE_BLOCKS)
     }
 }
 
-/** Path costs of a pair of diagonals. sign 1: right and down, left and down; -1: left and up, right and up. */
+/** Path costs along two diagonals, to volumes 0 and 1. sign 1: right and down, left and down; sign -1: left and up,
+ *  right and up. */
 template <int COUNT>
 static __global__ void __launch_bounds__(VF_WARP, VF_DENSE_BLOCKS)
     diagonal_paths_k(const VF_CONSTANT vf_dense_view s, int sign, int multiprocessors)

@@ -1,28 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: speckle filter. A block labels the segments of a tile in shared memory and removes those that lie within
- * it, whose labels converge, and that are small enough. Each thread has CHUNK pixels of two rows, and CHUNK pixels
- * of two columns; neighbouring lanes have the chunks of one line. */
+/* dense: speckle filter. A block labels the segments of a tile in shared memory. It removes segments that are small,
+ * lie inside the tile, and whose labels converge. Each thread has CHUNK pixels of two rows and of two columns;
+ * neighbouring lanes have the chunks of one row or column. */
 #ifndef VF_DENSE_SPECKLE_CUH
 #define VF_DENSE_SPECKLE_CUH
 
 #include "dense_packed.cuh"
 
 #define TILE VF_DENSE_TILE
-#define TILE_PITCH (TILE + 2) /* an odd number of words, so that rows begin in different banks */
-#define CHUNK 16
-#define CHUNKS (TILE / CHUNK) /* of a line */
+/* pixels from one row of a tile to the next in shared memory: an odd number of words, so that rows begin in different
+ * banks */
+#define TILE_PITCH (TILE + 2)
+#define CHUNK 16              /* consecutive pixels of a row or column that a thread handles */
+#define CHUNKS (TILE / CHUNK) /* chunks of a row or column of the tile */
 #define SPECKLE_THREADS (TILE / 2 * CHUNKS)
-#define KEEP 0x80000000u /* in a label's count: the segment goes on with another label or beyond the tile */
-#define NO_LABEL 0x3fffu /* above any label, and below 2^14, the bound of min_u16x2() */
+/* flag in a label's pixel count: its segment is not removed, because it has a second label or leaves the tile */
+#define KEEP 0x80000000u
+#define NO_LABEL 0x3fffu /* above any label, and with any label ORed to it below 0x7c00, the limit of min_u16x2() */
 
-/** A thread's chunks of two lines: where pixels are not connected. Labels of both lines lie in halves of a word. */
+/** Where neighbouring pixels of a thread's two chunks are not connected. The chunks lie in two rows or two columns;
+ *  each has one half of a word. */
 struct chunk_breaks {
-    /* NO_LABEL where pixel k is not connected with k - 1; the first and the last: with the neighbouring chunks */
+    /* before[k]: NO_LABEL if pixel k is not connected with pixel k - 1, else 0. Pixels -1 and CHUNK belong to the
+     * neighbouring chunks. */
     uint32_t before[CHUNK + 1];
-    uint32_t any; /* NO_LABEL where a pixel of the chunk is not connected with the one before it in the chunk */
+    uint32_t any; /* NO_LABEL if two neighbouring pixels inside the chunk are not connected, else 0 */
 };
 
-/** Each connected run of pixels of a line takes the least label in it. */
+/** Gives each connected run of pixels in two rows or columns the least label of the run. v: labels of a thread's chunk
+ *  in each of them, one half each; p: where neighbouring pixels are not connected. */
 static __device__ __forceinline__ void propagate_labels(uint32_t (&v)[CHUNK], const chunk_breaks &p)
 {
     uint32_t from_left = NO_LABEL * BOTH_HALVES, from_right = NO_LABEL * BOTH_HALVES, passes[CHUNK];
@@ -49,7 +55,8 @@ static __device__ __forceinline__ void propagate_labels(uint32_t (&v)[CHUNK], co
     }
 }
 
-/** Transposes 2x2 labels in two words: from two of each of two rows to two of each of two columns, or back. */
+/** Transposes the 2x2 labels of two words: words with two pixels of a row become words with two pixels of a column, or
+ *  back. */
 static __device__ __forceinline__ void transpose(uint32_t &a, uint32_t &b)
 {
     const uint32_t first = __byte_perm(a, b, 0x5410);
@@ -59,7 +66,7 @@ static __device__ __forceinline__ void transpose(uint32_t &a, uint32_t &b)
 
 typedef uint16_t tile_pixels[TILE][TILE_PITCH];
 
-/** Propagates labels along a thread's chunks of row y and of the row half a tile below. */
+/** Propagates labels along a thread's chunks of row y and of row y + TILE / 2, which begin in column x. */
 static __device__ __forceinline__ void propagate_along_rows(tile_pixels &label, int x, int y, const chunk_breaks &p)
 {
     uint32_t v[CHUNK], *upper = reinterpret_cast<uint32_t *>(&label[y][x]),
@@ -79,7 +86,7 @@ static __device__ __forceinline__ void propagate_along_rows(tile_pixels &label, 
     }
 }
 
-/** Propagates labels along a thread's chunks of column x and of the next. x is even. */
+/** Propagates labels along a thread's chunks of columns x and x + 1, which begin in row y. x is even. */
 static __device__ __forceinline__ void propagate_along_columns(tile_pixels &label, int x, int y, const chunk_breaks &p)
 {
     uint32_t v[CHUNK], *first = reinterpret_cast<uint32_t *>(&label[y][x]);
@@ -90,9 +97,10 @@ static __device__ __forceinline__ void propagate_along_columns(tile_pixels &labe
     for (int k = 0; k < CHUNK; k++) first[k * (TILE_PITCH / 2)] = v[k];
 }
 
-/** Breaks of the chunks of two lines, which begin at (x0, y0) and (x1, y1). (dx, dy): direction of the lines. */
+/** Finds where neighbouring pixels of two chunks are not connected. The chunks begin at pixels (x0, y0) and (x1, y1) of
+ *  the tile and run along (dx, dy). */
 static __device__ __forceinline__ chunk_breaks breaks_of(const tile_pixels &disparity, int x0, int y0, int x1, int y1,
-                                                         int dx, int dy, int range)
+                                                         int dx, int dy)
 {
     chunk_breaks p;
     p.any = 0;
@@ -101,21 +109,22 @@ static __device__ __forceinline__ chunk_breaks breaks_of(const tile_pixels &disp
         const int i = (dx ? x0 : y0) + k;
         const bool inside = i > 0 && i < TILE;
         const bool first = inside && vf_dense_connected(disparity[y0 + (k - 1) * dy][x0 + (k - 1) * dx],
-                                                        disparity[y0 + k * dy][x0 + k * dx], range);
+                                                        disparity[y0 + k * dy][x0 + k * dx]);
         const bool second = inside && vf_dense_connected(disparity[y1 + (k - 1) * dy][x1 + (k - 1) * dx],
-                                                         disparity[y1 + k * dy][x1 + k * dx], range);
+                                                         disparity[y1 + k * dy][x1 + k * dx]);
         p.before[k] = (first ? 0 : NO_LABEL) | (second ? 0 : NO_LABEL << 16);
         if (k > 0 && k < CHUNK) p.any |= p.before[k];
     }
     return p;
 }
 
-/** Adds the pixels of a thread's chunk of a column to the counts of their labels. Mostly all pixels of a warp are
- *  of one segment: then one lane adds for all, since atomics on one address would be serialised. */
+/** Adds the pixels of a thread's chunk of a column to the pixel counts of their labels. If all pixels of a warp have
+ *  one label, one lane adds for all, because atomics on one address are serial. */
 static __device__ __forceinline__ void count_labels(uint32_t *count, const tile_pixels &disparity,
                                                     const tile_pixels &label, int x, int y)
 {
-    uint32_t current = 0, pixels = 0; /* a label, and number of consecutive pixels up to here that have it */
+    uint32_t current = 0, /* label of the latest pixels */
+        pixels = 0;       /* number of consecutive pixels with this label that are not yet counted */
     for (int k = 0; k < CHUNK; k++) {
         if (disparity[y + k][x] == VF_DENSE_NONE) continue;
         const uint32_t here = label[y + k][x];
@@ -134,21 +143,22 @@ static __device__ __forceinline__ void count_labels(uint32_t *count, const tile_
     }
 }
 
-/** Speckle filter of a tile, by a block. */
+/** Removes the small segments of a tile of the disparity image, one block per tile. */
 static __global__ void __launch_bounds__(SPECKLE_THREADS) speckle_k(const VF_CONSTANT vf_dense_view s)
 {
     __shared__ __align__(4) tile_pixels disparity, label;
-    __shared__ uint32_t count[TILE * TILE]; /* pixels of each label, and KEEP */
+    __shared__ uint32_t count[TILE * TILE]; /* number of pixels of each label, and the flag KEEP */
     const vf_level &l = picture(s);
     const uint16_t *median = s.scratch->median;
-    const int x0 = blockIdx.x * VF_DENSE_TILE_STRIDE, y0 = blockIdx.y * VF_DENSE_TILE_STRIDE,
-              range = vf_dense_speckle_range(&s.tuning);
-    /* first row and first column of the thread, and where its chunks begin */
+    const int x0 = blockIdx.x * VF_DENSE_TILE_STRIDE, y0 = blockIdx.y * VF_DENSE_TILE_STRIDE;
+    /* row, column: first of the thread's two rows and of its two columns. begin: first pixel of its chunks along
+     * them. */
     const int row = threadIdx.x / CHUNKS, column = 2 * row, begin = threadIdx.x % CHUNKS * CHUNK;
     const auto at = [&](int x, int y) -> uint32_t {
         return x >= 0 && y >= 0 && x < l.width && y < l.height ? median[y * l.pitch + x] : VF_DENSE_NONE;
     };
-    uint32_t read[TILE * TILE / SPECKLE_THREADS]; /* all loads are under way at once */
+    /* all loads are issued before the first write below, so that they overlap */
+    uint32_t read[TILE * TILE / SPECKLE_THREADS];
 #pragma unroll
     for (int k = 0; k < TILE * TILE / SPECKLE_THREADS; k++)
         read[k] = at(x0 + threadIdx.x % TILE, y0 + threadIdx.x / TILE + k * (SPECKLE_THREADS / TILE));
@@ -160,8 +170,8 @@ static __global__ void __launch_bounds__(SPECKLE_THREADS) speckle_k(const VF_CON
         count[i] = 0;
     }
     __syncthreads();
-    const chunk_breaks along = breaks_of(disparity, begin, row, begin, row + TILE / 2, 1, 0, range);
-    const chunk_breaks down = breaks_of(disparity, column, begin, column + 1, begin, 0, 1, range);
+    const chunk_breaks along = breaks_of(disparity, begin, row, begin, row + TILE / 2, 1, 0);
+    const chunk_breaks down = breaks_of(disparity, column, begin, column + 1, begin, 0, 1);
     for (int sweep = 0; sweep < VF_DENSE_SWEEPS; sweep++) {
         propagate_along_rows(label, begin, row, along);
         __syncthreads();
@@ -171,8 +181,8 @@ static __global__ void __launch_bounds__(SPECKLE_THREADS) speckle_k(const VF_CON
     count_labels(count, disparity, label, column, begin);
     count_labels(count, disparity, label, column + 1, begin);
     __syncthreads();
-    /* Connected pixels of a row with different labels: the labels have not converged. Along columns they have been
-     * equal since the last sweep. */
+    /* Connected pixels of a row with different labels: the labels have not converged, and both segments stay. Connected
+     * pixels of a column have equal labels, because the last sweep ended with columns. */
 #pragma unroll
     for (int k = 0; k < CHUNK; k++)
         for (int second = 0; second < 2; second++) {
@@ -182,11 +192,11 @@ static __global__ void __launch_bounds__(SPECKLE_THREADS) speckle_k(const VF_CON
             atomicOr(&count[pixel[-1]], KEEP);
             atomicOr(&count[pixel[0]], KEEP);
         }
-    /* Pixels at the tile's border that are connected with a pixel beyond it. */
+    /* Segments with a pixel at the border of the tile that is connected with a pixel beyond it: they stay. */
     for (int border = threadIdx.x; border < 4 * TILE; border += SPECKLE_THREADS) {
         const int side = border / TILE, i = border % TILE, far = side % 2 ? TILE - 1 : 0, out = side % 2 ? TILE : -1;
         const int x = side < 2 ? far : i, y = side < 2 ? i : far;
-        if (vf_dense_connected(at(x0 + (side < 2 ? out : i), y0 + (side < 2 ? i : out)), disparity[y][x], range))
+        if (vf_dense_connected(at(x0 + (side < 2 ? out : i), y0 + (side < 2 ? i : out)), disparity[y][x]))
             atomicOr(&count[label[y][x]], KEEP);
     }
     __syncthreads();

@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: winners. A warp adds both volumes, a row's segment of WINNER_COLUMNS pixels from left to right, and takes
- * the best and the second best sum of each pixel of camera 0 and the best key of each pixel of camera 1. */
+/* dense: winners. A warp adds both cost volumes along WINNER_COLUMNS pixels of a row. It finds the best and second best
+ * sum of each pixel of camera 0. It also finds the best key (sum, then disparity index) of each pixel of camera 1. */
 #ifndef VF_DENSE_WINNER_CUH
 #define VF_DENSE_WINNER_CUH
 
 #include "dense_packed.cuh"
 
-#define WINNER_COLUMNS 96 /* of a row, of a warp */
-#define WINNER_PREFETCH 4 /* pixels whose costs are loaded ahead */
+#define WINNER_COLUMNS 96 /* pixels of a row per warp */
+#define WINNER_PREFETCH 4 /* pixels whose costs a warp loads ahead */
 
-/** A lane's costs of a pixel in both volumes, and their addresses. */
+/** Path costs of a lane's disparities at a pixel: a from cost volume 0, b from cost volume 1. */
 template <int COUNT> struct volume_bytes {
     typename lane_bytes<COUNT>::type a, b;
 };
+/** Addresses of a lane's path costs at a pixel: a in cost volume 0, b in cost volume 1. */
 template <int COUNT> struct volume_cursor {
     const typename lane_bytes<COUNT>::type *a, *b;
 };
-/** i: pixels from there on. */
+/** Loads a lane's path costs i pixels after the pixel of `at`. */
 template <int COUNT>
 static __device__ __forceinline__ volume_bytes<COUNT> load_volumes(const volume_cursor<COUNT> &at, int i)
 {
     return volume_bytes<COUNT>{at.a[i * VF_WARP], at.b[i * VF_WARP]};
 }
 
-/** Index of the lane's k-th disparity. */
+/** Index of the lane's k-th disparity, 0 .. dense_disparities - 1. */
 static __device__ __forceinline__ int disparity_index(int k)
 {
     return k / 2 * DISPARITY_GROUP + (int)(threadIdx.x % VF_WARP) * 2 + k % 2;
 }
 
-#define NO_SUM 0x1000u            /* above any sum */
-#define SUM_BIAS (3 * NO_SUM)     /* added to every sum until the second best is found */
-#define NO_CANDIDATE (4 * NO_SUM) /* as a bit of a sum */
+#define NO_SUM 0x1000u            /* above any sum of a pixel's path costs */
+#define SUM_BIAS (3 * NO_SUM)     /* offset in every sum; find_winner() removes it from sums that may be second best */
+#define NO_CANDIDATE (4 * NO_SUM) /* flag in a sum: its disparity cannot win */
 
-/** A lane's sums of a pixel, each with SUM_BIAS, packed: of each four the first and the third in a word, then the
- *  second and the fourth. */
+/** Sums of path costs at a lane's disparities of a pixel, 16 bits each, with SUM_BIAS added. Of every four sums, the
+ *  first and third are in one word, the second and fourth in the next. */
 template <int COUNT> struct packed_sums {
     uint32_t two[COUNT > 2 ? COUNT / 2 : 2];
 };
@@ -51,14 +52,15 @@ template <int COUNT> static __device__ __forceinline__ packed_sums<COUNT> add_vo
     return s;
 }
 
-/** Word and half of the lane's k-th sum. */
+/** Word of packed_sums that holds the lane's k-th sum. */
 static __device__ __forceinline__ int word_of(int k) { return k / 4 * 2 + k % 2; }
+/** Half of the word that holds the lane's k-th sum: 0 low, 1 high. */
 static __device__ __forceinline__ int half_of(int k) { return k / 2 % 2; }
 
-#define KEY_BIAS (SUM_BIAS << 8)          /* of a key that is made from a sum with its bias */
-#define NO_KEY ((SUM_BIAS + NO_SUM) << 8) /* above any key with its bias */
+#define KEY_BIAS (SUM_BIAS << 8)          /* SUM_BIAS as part of a key, whose sum begins at bit 8 */
+#define NO_KEY ((SUM_BIAS + NO_SUM) << 8) /* above the key, with KEY_BIAS, of any disparity that can win */
 
-/** vf_dense_key() of each of a lane's disparities, with KEY_BIAS. */
+/** Keys vf_dense_key() (sum, then disparity index) of a lane's disparities, with KEY_BIAS added. */
 template <int COUNT>
 static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const packed_sums<COUNT> &s)
 {
@@ -67,21 +69,21 @@ static __device__ __forceinline__ void make_keys(uint32_t (&key)[COUNT], const p
         key[k] = __byte_perm(s.two[word_of(k)], disparity_index(k), half_of(k) ? 0x5324 : 0x5104);
 }
 
-/** Marks sums from index `candidates` on. */
+/** Sets the flag NO_CANDIDATE in the sums of all disparities whose index is `candidates` or more. */
 template <int COUNT> static __device__ __forceinline__ void mask_candidates(packed_sums<COUNT> &s, int candidates)
 {
 #pragma unroll
     for (int k = 0; k < COUNT; k++) {
         if (half_of(k)) continue;
-        /* top bits of the halves: 1 where the index is not below */
+        /* top bit of each half: 1 if the disparity index of its sum is at least `candidates` */
         const uint32_t beyond = (0x8000 + disparity_index(k)) * BOTH_HALVES + (DISPARITY_GROUP << 16) -
                                 (uint32_t)vf_max(candidates, 0) * BOTH_HALVES;
         s.two[word_of(k)] |= (beyond >> 1) & (NO_CANDIDATE * BOTH_HALVES);
     }
 }
 
-/** Halves of a + offset, each less 0x4000, but 3 where that is above 3 or negative. Each half of the sum is within
- *  0x3f00 .. 0x4200. */
+/** For each 16-bit half: a + offset - 0x4000, or 3 if that exceeds 3 or is negative. a + offset lies within 0x3f00 ..
+ *  0x4200. */
 static __device__ __forceinline__ uint32_t offset_or_3(uint32_t a, uint32_t offset)
 {
 #if VF_ARCH >= 900 && __CUDACC_VER_MAJOR__ >= 12
@@ -91,10 +93,10 @@ static __device__ __forceinline__ uint32_t offset_or_3(uint32_t a, uint32_t offs
 #endif
 }
 
-/** A pixel's best key, with KEY_BIAS, and in both halves the least sum of a disparity that is not its neighbour; NO_SUM
- *  or more: none. */
+/** Best and second best disparity of a pixel of camera 0. */
 struct winner {
-    uint32_t best, second;
+    uint32_t best, /* key of the best disparity, with KEY_BIAS */
+        second;    /* least sum of a disparity not next to the best, in both halves; >= NO_SUM: none */
 };
 template <int COUNT>
 static __device__ __forceinline__ winner find_winner(const uint32_t (&key)[COUNT], const packed_sums<COUNT> &s)
@@ -103,8 +105,9 @@ static __device__ __forceinline__ winner find_winner(const uint32_t (&key)[COUNT
 #pragma unroll
     for (int k = 0; k < COUNT; k++) w.best = min(w.best, key[k]);
     w.best = vf_warp_min(w.best);
-    /* distance of both indices of a word to the best: 0x4000 .. 0x4002 for the best and its neighbours, whose sums keep
-     * NO_SUM or more of their bias; of other words than the first: `offset` more */
+    /* In each half: 0x4001 + disparity index - best index, for the lane's first word of sums; `offset` more for another
+     * word. offset_or_3() gives 0 .. 2 for the best disparity and its neighbours: their sums keep at least NO_SUM of
+     * SUM_BIAS. It gives 3 for all others: their sums lose SUM_BIAS. */
     const uint32_t distance = (0x4001 + disparity_index(0)) * BOTH_HALVES + (DISPARITY_GROUP << 16) -
                               (w.best & 255) * BOTH_HALVES;
 #pragma unroll
@@ -117,7 +120,8 @@ static __device__ __forceinline__ winner find_winner(const uint32_t (&key)[COUNT
     return w;
 }
 
-/** Sum of an index, from memory. at: pixel. */
+/** Sum of a pixel's path costs at disparity index `index`, from both cost volumes. at: element of the pixel, row *
+ *  pitch + column. */
 template <int COUNT> static __device__ __forceinline__ uint32_t sum_of(const vf_dense_view &s, int at, int index)
 {
     const vf_dense_scratch &m = *s.scratch;
@@ -126,7 +130,8 @@ template <int COUNT> static __device__ __forceinline__ uint32_t sum_of(const vf_
     return m.cost_volume[0][byte] + m.cost_volume[1][byte];
 }
 
-/** Uniqueness test and subpixel part of a pixel, by one thread. */
+/** Uniqueness test and subpixel disparity of a pixel, by one thread. x: column; at: element of the pixel, row * pitch +
+ *  column; w: its best and second best disparity. */
 template <int COUNT>
 static __device__ __forceinline__ void store_winner(const vf_dense_view &s, int x, int at, const winner &w)
 {
@@ -146,10 +151,9 @@ static __device__ __forceinline__ void store_winner(const vf_dense_view &s, int 
     m.margin[at] = (uint8_t)margin;
 }
 
-/** Systolic minimum of camera 1's keys: its pixel x - i has index i at pixel x of camera 0, and index i + 1 at the
- *  next, so each key moves on by one index a pixel. best: keys of a lane, with KEY_BIAS, updated with
- *  the pixel's and moved.
- *  Returns, in the last lane, the key that is complete: it had the last index. */
+/** Systolic minimum of the keys of camera 1's pixels. Pixel x - i of camera 1 matches pixel x of camera 0 at disparity
+ *  index i, and the next pixel at index i + 1. Each key therefore moves by one index per pixel. best: a lane's least
+ *  keys, with KEY_BIAS, updated and moved. Returns in the last lane the completed key, which had the last index. */
 template <int COUNT>
 static __device__ __forceinline__ uint32_t shift_back_keys(uint32_t (&best)[COUNT], const uint32_t (&key)[COUNT])
 {
@@ -169,7 +173,8 @@ static __device__ __forceinline__ uint32_t shift_back_keys(uint32_t (&best)[COUN
     return complete;
 }
 
-/** Winners of WINNER_COLUMNS pixels of a row by a warp, as many at a time as it has lanes; keys of camera 1. */
+/** Finds the winners of WINNER_COLUMNS pixels of a row and the best keys of their matches in camera 1. A block is one
+ *  warp, and handles VF_WARP pixels at a time. */
 template <int COUNT> static __global__ void __launch_bounds__(VF_WARP) winners_k(const VF_CONSTANT vf_dense_view s)
 {
     __shared__ winner found[VF_WARP];
@@ -194,7 +199,7 @@ template <int COUNT> static __global__ void __launch_bounds__(VF_WARP) winners_k
         const uint32_t last = shift_back_keys(best, key);
         if (lane == VF_WARP - 1) complete[from + i] = last;
     };
-    /* moves from the pixels of x on to those behind; behind the last ones, which stay, there is nothing */
+    /* moves the load addresses by WINNER_PREFETCH pixels, unless the pixels at x are the last of the row segment */
     const auto move_on = [&](int x) {
         const int step = x + WINNER_PREFETCH < end ? WINNER_PREFETCH * VF_WARP : 0;
         at.a += step;
@@ -206,7 +211,8 @@ template <int COUNT> static __global__ void __launch_bounds__(VF_WARP) winners_k
     for (int k = 0; k < COUNT; k++) best[k] = VF_NONE;
     for (int begin = x0; begin < end; begin += VF_WARP) {
         const int candidates = vf_dense_candidates(&s.tuning, begin), rest = end - begin;
-        const bool whole = rest == VF_WARP || rest >= VF_WARP + WINNER_PREFETCH; /* and what is loaded ahead */
+        /* the next 32 pixels, and those loaded ahead of them, need no test against the end */
+        const bool whole = rest == VF_WARP || rest >= VF_WARP + WINNER_PREFETCH;
         if (whole && candidates == VF_WARP * COUNT) {
             for (int from = 0; from < VF_WARP; from += WINNER_PREFETCH) {
                 move_on(begin + from);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* road: the first two launches of stixel. reduce_k: rows of pixels to rows of columns, and the v-disparity mask; a
- * block has some rows. road_k: the road, the ground model and the transition costs of every row; a block has one line
- * angle of the Hough transform, and the block that finishes last fits the strongest line and does all that follows from
- * it. */
+/* road: first two launches of stixel. reduce_k reduces the pixels of each row to one disparity per column and makes the
+ * v-disparity mask, several rows a block. road_k finds the road, the ground model and the transition costs of every
+ * row. A block handles one angle of the Hough transform; the block that finishes last fits the strongest line and makes
+ * all results. */
 #ifndef VF_ROAD_CUH
 #define VF_ROAD_CUH
 
@@ -15,10 +15,11 @@
 
 /* ---- reduction --------------------------------------------------------------------------------------------------- */
 
-#define REDUCE_ROWS 4 /* rows of pixels of a block */
+#define REDUCE_ROWS 4 /* image rows of a block */
 #define REDUCE_THREADS 256
 
-/** One block for REDUCE_ROWS rows of pixels; at the end a warp has one of them. */
+/** Reduces REDUCE_ROWS image rows per block to one disparity and one flag (bright, without texture) per column. At the
+ *  end one warp per row makes the row's v-disparity mask. */
 static __global__ void __launch_bounds__(REDUCE_THREADS) reduce_k(const VF_CONSTANT vf_stixel_view s)
 {
     __shared__ uint32_t count[REDUCE_ROWS][VFRONT_DISPARITIES];
@@ -43,16 +44,16 @@ static __global__ void __launch_bounds__(REDUCE_THREADS) reduce_k(const VF_CONST
         const int r = i % REDUCE_ROWS, column = i / REDUCE_ROWS;
         if (r >= rows) continue;
         const uint32_t value = vf_stixel_reduce(from + r * l.pitch + column * width,
-                                                confidence + r * l.pitch + column * width, width,
-                                                s.tuning.stixel_median, VF_DENSE_UNITS, disparities);
+                                                confidence + r * l.pitch + column * width, width, VF_DENSE_UNITS,
+                                                disparities);
         m.column[column][l.height - 1 - y0 - r] = (uint16_t)value;
         m.blank[column][l.height - 1 - y0 - r] = (uint8_t)vf_stixel_blank(picture + (size_t)r * l.pitch, column * width,
-                                                                          width, l.width, s.tuning.stixel_sky_grey);
+                                                                          width, l.width);
     }
     __syncthreads();
     const int r = thread / VF_WARP, lane = thread % VF_WARP;
     if (r >= rows) return;
-    uint32_t count_max = 0; /* of the row; bin 0 holds none */
+    uint32_t count_max = 0; /* largest pixel count of the row's bins; bin 0 counts none */
     for (int d = lane; d < disparities; d += VF_WARP) count_max = max(count_max, count[r][d]);
     count_max = ~vf_warp_min(~count_max);
     for (int first = 0; first < disparities; first += VF_WARP) {
@@ -65,7 +66,8 @@ static __global__ void __launch_bounds__(REDUCE_THREADS) reduce_k(const VF_CONST
 
 #define ROAD_THREADS 512
 
-/** Calls work(bin, row) for the voting bins of a thread; row from the top. */
+/** Calls work(bin, row) for the voting bins in a thread's words of the v-disparity mask. bin: integer disparity [px];
+ *  row: image row from the top. */
 template <typename Work> static __device__ __forceinline__ void each_voter(const vf_stixel_view &s, Work work)
 {
     const vf_stixel_memory &m = *s.stixel;
@@ -77,7 +79,7 @@ template <typename Work> static __device__ __forceinline__ void each_voter(const
         }
 }
 
-/** Key of the strongest line with the angle of the block; 0: none. */
+/** Key of the strongest plausible road line at the block's angle of the Hough transform; 0: none. */
 static __device__ uint64_t best_line(const vf_stixel_view &s)
 {
     __shared__ int votes[VFRONT_HEIGHT + VFRONT_DISPARITIES + 2];
@@ -98,7 +100,8 @@ static __device__ uint64_t best_line(const vf_stixel_view &s)
     return best;
 }
 
-/** Moments of the voting bins near a line, in shared memory: fields of vf_road_moments in their order. */
+/** Sums the moments of the voting bins within 1 px of a line, for its least-squares fit. key: vf_road_key() of the
+ *  line, 0: none; sum: six words of shared memory, members of vf_road_moments in order. */
 static __device__ void sum_moments(const vf_stixel_view &s, uint64_t key, unsigned long long sum[6])
 {
     const vf_stixel_tables &t = s.stixel->tables;
@@ -121,7 +124,8 @@ static __device__ void sum_moments(const vf_stixel_view &s, uint64_t key, unsign
     __syncthreads();
 }
 
-/** Updates road and horizon, by one thread. */
+/** Updates road and horizon from this frame's line, by one thread. key: vf_road_key() of the line, 0: none; sum: its
+ *  moments. */
 static __device__ void update_road(const vf_stixel_view &s, uint64_t key, const unsigned long long sum[6])
 {
     vf_stixel_memory &m = *s.stixel;
@@ -137,7 +141,8 @@ static __device__ void update_road(const vf_stixel_view &s, uint64_t key, const 
     m.horizon = vf_road_horizon(&m.road, s.geometry.level[0][0].height);
 }
 
-/** One block an angle; one block alone where the rig gives the road. */
+/** Finds the road, one block per angle of the Hough transform; a single block if the rig gives the road. The block that
+ *  finishes last writes the results of all rows. */
 static __global__ void __launch_bounds__(ROAD_THREADS) road_k(const VF_CONSTANT vf_stixel_view s)
 {
     __shared__ unsigned long long sum[6], line;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* stixel_column: the memory of the block that solves a column, and the column's sums: prefix sums of disparities and
- * background costs, and the table of prefix sums of object costs, of which only the tiles at hand exist. */
+/* stixel_column: memory of the block that segments a column of the image, and prefix sums over the rows of the column.
+ * The entry of a row is the sum over all rows below it. Prefix sums of disparities and of background costs have entries
+ * for all rows. Prefix sums of object costs have entries for the rows of SUM_TILES tiles (of 32 rows) at a time, and
+ * for the lowest row of each subtile (8 rows). */
 #ifndef VF_STIXEL_COLUMN_CUH
 #define VF_STIXEL_COLUMN_CUH
 
@@ -10,14 +12,15 @@
 
 #if VFRONT_STIXELS
 
-#define WARPS_MAX 16 /* warps of a block at most */
+#define WARPS_MAX 16 /* most warps of a block of segment_k */
 #define TILE VF_STIXEL_TILE
 #define SUBTILE VF_STIXEL_SUBTILE
-#define SUBTILES (TILE / SUBTILE) /* of a tile */
-#define SUM_TILES 3               /* tiles whose prefix sums of object costs are kept: previous, current, next */
-#define START_TILES 3             /* tiles whose object starts are kept: previous, current, the first row of the next */
-#define TRIANGLE_PITCH (TILE + 1) /* two rows of the triangle of pairs, one as much longer as the other is shorter */
-#define TRIANGLE (TILE / 2 * TRIANGLE_PITCH)
+#define SUBTILES (TILE / SUBTILE) /* subtiles (SUBTILE rows) of a tile */
+#define SUM_TILES 3   /* tiles (TILE rows) whose prefix sums of object costs are stored: previous, current, next */
+#define START_TILES 3 /* tiles whose object starts are stored: previous, current, first row of the next */
+/* length of a stored row of a tile's triangle of row pairs: a long and a short row of the triangle */
+#define TRIANGLE_PITCH (TILE + 1)
+#define TRIANGLE (TILE / 2 * TRIANGLE_PITCH) /* pairs of a base and a top row in one tile, base not above top */
 
 VF_STATIC_ASSERT(TILE == VF_WARP && SUBTILES == 4, "a lane a row");
 VF_STATIC_ASSERT(offsetof(vf_stixel_tables, object_cost) % 8 == 0 &&
@@ -25,68 +28,77 @@ VF_STATIC_ASSERT(offsetof(vf_stixel_tables, object_cost) % 8 == 0 &&
                      offsetof(vf_stixel_scratch, start) % 16 == 0 && offsetof(vf_stixel_scratch, best_object) % 8 == 0,
                  "a lane reads its words at once");
 
-/** Object between two rows of a tile: base and top. Costs are data terms and transition, without what lies below. */
+/** Object whose base and top row lie in one tile. Costs [nat/4096]: data terms plus the transition into it, without the
+ *  rows below. */
 struct alignas(16) row_pair {
-    int32_t object, background; /* cost after an object, but for the part in vf_object_end; cost after ground or sky */
-    uint32_t mean_range;        /* mean disparity, and above it the range, 16 bits each */
-    int32_t nearer_farther;     /* vf_object_nearer_cost(), and above it vf_object_farther_cost(), 16 bits each */
+    int32_t object,         /* cost if another object lies below, without the transition that depends on both means */
+        background;         /* cost if ground or sky lies below */
+    uint32_t mean_range;    /* lower half: mean disparity of the object; upper half: its depth range [px/256] */
+    int32_t nearer_farther; /* lower half: vf_object_nearer_cost(); upper half: vf_object_farther_cost() */
 };
 
-/** Memory of a block. Shared, but for the pointers marked global, which lead to the column's part of struct
- *  vf_stixel_scratch. Rows are made up to whole tiles by rows without a disparity: they cost nothing, and what is found
- *  for them is not used. */
+/** Memory of a block of segment_k. Shared, except pointers marked global, into the column's part of struct
+ *  vf_stixel_scratch. Rows are padded to whole tiles by rows without a disparity, which cost nothing and whose results
+ *  are not used. */
 struct column_memory {
-    unsigned char *bytes; /* start of all of it */
-    /* [2][TILE + TRIANGLE] pairs of the current tile and the next; before each, space for reads without use. */
+    unsigned char *bytes; /* start of the shared memory */
+    /* [2][TILE + TRIANGLE] row pairs of the current and the next tile. The TILE entries before each triangle serve
+     * reads of lanes without a pair. */
     row_pair *pairs;
-    int4 *steps; /* [2][TILE] vf_background_step of the rows of the current tile and the next */
-    /* [START_TILES][TILE][3] object starts: vf_object_start in 9 words, twice the sum of disparities below the row, 4
-     * times the number of valid rows below it, nothing. */
+    int4 *steps; /* [2][TILE] vf_background_step of the rows of the current and the next tile */
+    /* [START_TILES][TILE][3] cost of beginning an object at a row, in 12 words: vf_object_start in 9; twice the sum of
+     * disparities below the row; 4 times the number of valid rows below it; unused. */
     int4 *starts;
-    /* [workspaces][workspace_words] of a worker warp: prefix sums of object costs below each row of a subtile,
-     * [SUBTILE][pitch] by integer mean; its starts, [SUBTILE][3] of int4. */
+    /* [workspaces][workspace_words], one per worker warp. [SUBTILE][pitch] prefix sums of object costs below each row
+     * of a subtile, by integer mean disparity; then [SUBTILE][3] int4, the subtile's object starts. */
     int32_t *workspace;
-    int32_t *background; /* [TILE] cost of all rows up to one of the current tile that ends as ground or sky */
-    /* [2][2][TILE] best objects that end at the rows of the current tile and of the next, as keys: of those that begin
-     * in the two tiles below, of all others. */
+    /* [TILE] least cost of all rows up to a row of the current tile, if ground or sky ends there */
+    int32_t *background;
+    /* [2][2][TILE] keys (cost and base row) of the best objects that end at the rows of the current and the next tile.
+     * [][0]: of objects that begin in the two tiles below; [][1]: of objects that begin lower. */
     unsigned long long *best;
-    /* [subtiles] lower bound of the cost of an object that begins in a subtile, up to the top of that. */
+    /* [subtiles] lower bound of the cost of all rows up to a subtile's top, if an object begins in the subtile and
+     * reaches its top. */
     int32_t *start_min;
-    int32_t *sums;             /* [SUM_TILES][TILE + 1][stride] prefix sums of object costs, by integer mean */
-    uint32_t *inverse_q31;     /* [height + 1] copy of the table */
-    uint32_t *twice;           /* [rows + 1] twice the prefix sums of disparities */
-    uint16_t *valid;           /* [rows + 1] prefix sums of valid rows */
-    uint16_t *bin;             /* [rows] integer disparity */
-    uint16_t *background_back; /* [rows] back-pointers of ground and sky */
-    int32_t *count;            /* number of segments */
+    int32_t *sums;         /* [SUM_TILES][TILE + 1][stride] prefix sums of object costs, by integer mean disparity */
+    uint32_t *inverse_q31; /* [height + 1] copy of vf_stixel_tables.inverse_q31 */
+    uint32_t *twice;       /* [rows + 1] twice the sum of the disparities below a row [px/256] */
+    uint16_t *valid;       /* [rows + 1] number of rows with a disparity below a row */
+    uint16_t *bin;         /* [rows] integer disparity of a row [px] */
+    uint16_t *background_back; /* [rows] back-pointer of the ground or sky that ends at a row */
+    int32_t *count;            /* number of segments of the column */
 
-    unsigned long long *best_object; /* global: [rows] key of the best object that ends at a row */
-    /* Global: [rows + 1] lower bounds of object costs: sums from the bottom of the row's own tile, not the column. */
+    unsigned long long *best_object; /* global: [rows] key (cost and base row) of the best object that ends at a row */
+    /* Global: [rows + 1] lower bound of the object costs of all rows from the bottom of a tile up to a row of it; entry
+     * v + 1 includes row v. */
     int32_t *object_cost_min;
-    int32_t *background_sum;  /* global: [rows + 1] prefix sums of background costs */
-    int32_t *background_cost; /* global: [rows] cost of all rows up to one that ends as ground or sky */
-    int32_t *subtile_sum;     /* global: [subtiles][means] prefix sums of object costs below each subtile */
-    int4 *all_starts;         /* global: [rows + 1][3] object starts, as above */
+    int32_t *background_sum;  /* global: [rows + 1] cost of all rows below a row as ground or sky */
+    int32_t *background_cost; /* global: [rows] least cost of all rows up to a row, if ground or sky ends there */
+    /* global: [subtiles][dense_disparities] sum of object costs of all rows below a subtile, by integer mean */
+    int32_t *subtile_sum;
+    int4 *all_starts; /* global: [rows + 1][3] cost of beginning an object at a row, 3 int4 a row as in `starts` */
 
-    int workspace_words, workspaces; /* words from one workspace to the next; number of worker warps that have one */
-    /* Words from row to row of sums, and of a workspace. Odd, so that lanes with one mean in neighbouring rows read
-     * from different banks; of a workspace the same for SUBTILE rows, 16 bytes at a time. */
+    int workspace_words, /* 32-bit words of a worker warp's workspace */
+        workspaces;      /* number of worker warps that have a workspace */
+    /* Words from one row to the next: `stride` in sums, `pitch` in a workspace. `stride` is odd, so that lanes that
+     * read the sum of one mean in neighbouring rows use different banks. `pitch` spreads SUBTILE rows, read 16 bytes at
+     * a time, over different banks. */
     int stride, pitch;
 };
 
-/** Tiles of a column, the last one made up. */
+/** Number of tiles of a column of `height` rows, the last one padded to TILE rows. */
 static __host__ __device__ int tiles_of(int height) { return (height + TILE - 1) / TILE; }
-/** Rows of whole tiles, and some for what has one entry more. */
+/** Length of an array over the rows of all tiles. The four more serve arrays with one entry more than rows. */
 static __host__ __device__ size_t padded(int height) { return (size_t)tiles_of(height) * TILE + 4; }
-/** Words of a workspace: prefix sums of a subtile and its starts. */
+/** Size of a worker warp's workspace [words]: prefix sums of a subtile and its object starts. */
 static __host__ __device__ size_t workspace_size(int disparities)
 {
     return (size_t)SUBTILE * (size_t)(disparities + 4) + 12 * SUBTILE;
 }
-/** Subtiles of a column, and some more, as in padded(). */
+/** Length of an array over the subtiles of a column. The four more serve an array with one entry more than subtiles. */
 static __host__ __device__ size_t subtiles_of(int height) { return (size_t)tiles_of(height) * SUBTILES + 4; }
 
-/** Bytes of shared memory of a block. */
+/** Shared memory of a block [bytes]. workspaces: number of worker warps that have a workspace. */
 static size_t block_bytes(int height, int disparities, int workspaces)
 {
     return 2 * (TILE + TRIANGLE) * sizeof(row_pair) + (2 + 3 * START_TILES) * TILE * sizeof(int4) +
@@ -97,7 +109,7 @@ static size_t block_bytes(int height, int disparities, int workspaces)
            padded(height) * (sizeof(uint32_t) + 3 * sizeof(uint16_t));
 }
 
-/** Divides the shared memory of a block. The global pointers are left to segment_k. */
+/** Lays out the shared memory of a block. segment_k sets the global pointers. */
 static __device__ column_memory lay_out(unsigned char *bytes, int height, int disparities, int workspaces)
 {
     column_memory c;
@@ -124,40 +136,46 @@ static __device__ column_memory lay_out(unsigned char *bytes, int height, int di
     return c;
 }
 
-/** Parts of the ring buffers that belong to a tile. */
+/** Prefix sums of object costs of a tile, in their ring buffer of SUM_TILES tiles. */
 static __device__ __forceinline__ int32_t *sums_of(const column_memory &c, int tile)
 {
     return c.sums + tile % SUM_TILES * (TILE + 1) * c.stride;
 }
+/** Triangle of row pairs of a tile, in a ring buffer of two tiles. */
 static __device__ __forceinline__ row_pair *pairs_of(const column_memory &c, int tile)
 {
     return c.pairs + tile % 2 * (TILE + TRIANGLE) + TILE;
 }
+/** Object starts of a tile, in their ring buffer of START_TILES tiles. */
 static __device__ __forceinline__ int4 *starts_of(const column_memory &c, int tile)
 {
     return c.starts + tile % START_TILES * (3 * TILE);
 }
-/** Best objects of a tile: those that begin in the two tiles below it; all others. */
+/** Keys of the best objects that end at the rows of a tile and begin in one of the two tiles below it. */
 static __device__ __forceinline__ unsigned long long *near_best_of(const column_memory &c, int tile)
 {
     return c.best + tile % 2 * 2 * TILE;
 }
+/** Keys of the best objects that end at the rows of a tile and begin more than two tiles below it. */
 static __device__ __forceinline__ unsigned long long *far_best_of(const column_memory &c, int tile)
 {
     return near_best_of(c, tile) + TILE;
 }
 
-/** Byte offset from the start of the block's memory, so that an address is one addition; and the word there. */
+/** Position of *p as a byte offset from the start of the block's shared memory. With such offsets, each address costs
+ *  one addition. */
 template <typename Word> static __device__ __forceinline__ int offset_of(const column_memory &c, const Word *p)
 {
     return (int)(reinterpret_cast<const unsigned char *>(p) - c.bytes);
 }
+/** Word at a byte offset from the start of the block's shared memory. */
 static __device__ __forceinline__ int32_t word_at(const column_memory &c, int offset)
 {
     return *reinterpret_cast<const int32_t *>(c.bytes + offset);
 }
 
-/** Cost and base as a key: the least key is the cheapest object, among equals the longest. */
+/** Key of an object from its cost and base row. The least key is the cheapest object, the one with the lowest base
+ *  among equals. */
 static __device__ __forceinline__ unsigned long long best_key(int32_t cost, int base)
 {
     return (unsigned long long)((uint32_t)cost ^ 0x80000000u) << 32 | (uint32_t)base;
@@ -168,7 +186,7 @@ static __device__ __forceinline__ int32_t key_cost(unsigned long long key)
 }
 static __device__ __forceinline__ int key_base(unsigned long long key) { return (int)(uint32_t)key; }
 
-/** Barrier of the worker warps, `count` threads. */
+/** Barrier of the worker warps only, `count` threads. */
 static __device__ __forceinline__ void worker_barrier(int count)
 {
     asm volatile("bar.sync 1, %0;" ::"r"(count) : "memory");
@@ -188,15 +206,15 @@ static __device__ __forceinline__ int32_t warp_prefix_sum(int32_t v)
 
 /* ---- prefix sums of rows ----------------------------------------------------------------------------------------- */
 
-/** Prefix sums from the bottom of the column, by all threads: first within every tile, then what lies below the tile is
- *  added. */
+/** Prefix sums of disparities, valid rows and background costs, by all threads: first within each tile, then the sum of
+ *  the tiles below is added. Also sets model.support. */
 static __device__ void sum_rows(const vf_stixel_view &s, vf_column_model &model, const column_memory &c, int column)
 {
     const int lane = threadIdx.x % VF_WARP, warp = threadIdx.x / VF_WARP, warps = blockDim.x / VF_WARP,
               tiles = tiles_of(model.height);
     const vf_ground_model *ground = s.stixel->ground;
-    int32_t *tile_twice = c.sums, *tile_background = c.sums + tiles,
-            *tile_valid = c.sums + 2 * tiles; /* not in use yet */
+    /* sums of each tile, in c.sums, which nothing else uses yet */
+    int32_t *tile_twice = c.sums, *tile_background = c.sums + tiles, *tile_valid = c.sums + 2 * tiles;
     if (threadIdx.x == 0) *c.count = 0;
     __syncthreads();
     for (int v = model.hidden + threadIdx.x; v < model.height; v += blockDim.x)
@@ -216,7 +234,8 @@ static __device__ void sum_rows(const vf_stixel_view &s, vf_column_model &model,
         c.background_sum[v + 1] = background;
         c.valid[v + 1] = (uint16_t)valid;
         c.bin[v] = (uint16_t)bin;
-        c.object_cost_min[v + 1] = object_cost_min; /* stays a sum within the tile */
+        /* a sum within the tile; the sums of the tiles below are not added */
+        c.object_cost_min[v + 1] = object_cost_min;
         if (lane == VF_WARP - 1) {
             tile_twice[tile] = twice;
             tile_background[tile] = background;
@@ -250,18 +269,18 @@ static __device__ void sum_rows(const vf_stixel_view &s, vf_column_model &model,
 
 /* ---- prefix sums of object costs, by integer mean ---------------------------------------------------------------- */
 
-/** Sums for the integer means of a lane: WIDE = dense_disparities / 32 of them, RUNS runs of EACH neighbours, so that a
- *  lane reads 8 or 16 bytes at once. */
+/** Sums of object costs for a lane's integer mean disparities: WIDE = dense_disparities / 32 means, in RUNS runs of
+ *  EACH neighbours, so that a lane reads 8 or 16 bytes at once. */
 template <int WIDE> struct lane_means {
     static constexpr int EACH = WIDE < 4 ? WIDE : 4, RUNS = WIDE / EACH;
     int32_t sum[WIDE];
 
-    /** First mean of a run of the lane. */
+    /** First integer mean disparity of the lane's run, 0 .. RUNS - 1. */
     static __device__ __forceinline__ int first(int run)
     {
         return (run * VF_WARP + (int)(threadIdx.x % VF_WARP)) * EACH;
     }
-    /** Adds the costs of a row, two to a word. */
+    /** Adds the object costs of an image row for the lane's means, packed two to a word. */
     __device__ __forceinline__ void add(const uint32_t (&word)[WIDE / 2])
     {
 #pragma unroll
@@ -275,7 +294,7 @@ template <int WIDE> struct lane_means {
 #endif
         }
     }
-    /** Reads a row of sums; `from` is aligned to 8 or 16 bytes. */
+    /** Reads the lane's part of a row of sums. `from`: the row, aligned to 4 * EACH bytes. */
     __device__ __forceinline__ void load(const int32_t *from)
     {
 #pragma unroll
@@ -293,7 +312,7 @@ template <int WIDE> struct lane_means {
             }
         }
     }
-    /** Writes a row of sums; `to` is aligned as above. */
+    /** Writes the lane's part of a row of sums. `to`: the row, aligned to 4 * EACH bytes. */
     __device__ __forceinline__ void store(int32_t *to) const
     {
 #pragma unroll
@@ -305,7 +324,7 @@ template <int WIDE> struct lane_means {
                 *reinterpret_cast<int2 *>(to + first(run)) = make_int2(sum[0], sum[1]);
         }
     }
-    /** Writes a row of sums word by word, where rows are not aligned. */
+    /** Writes the lane's part of a row of sums word by word, for rows that are not aligned. */
     __device__ __forceinline__ void store_unaligned(int32_t *to) const
     {
 #pragma unroll
@@ -313,7 +332,7 @@ template <int WIDE> struct lane_means {
     }
 };
 
-/** Object costs of the rows of a subtile for the means of a lane, two to a word. */
+/** Object costs of the rows of a subtile for the integer means of a lane, two per word. */
 template <int WIDE> struct subtile_costs {
     uint32_t word[SUBTILE][WIDE / 2];
 
@@ -338,14 +357,15 @@ template <int WIDE> struct subtile_costs {
     }
 };
 
-/** Prefix sums of object costs below every subtile, by all threads: a warp has neighbouring subtiles. */
+/** Prefix sums of object costs below every subtile, by integer mean disparity, by all threads. A warp handles
+ *  neighbouring subtiles; then it adds the totals of lower warps. */
 template <int WIDE>
 static __device__ void sum_subtiles(const vf_stixel_view &s, const vf_column_model &model, const column_memory &c)
 {
     const int means = WIDE * VF_WARP, count = tiles_of(model.height) * SUBTILES, warp = threadIdx.x / VF_WARP,
               warps = blockDim.x / VF_WARP;
     const int each = (count + warps - 1) / warps, begin = vf_min(warp * each, count), end = vf_min(begin + each, count);
-    int32_t *total = c.workspace; /* [warps][means] */
+    int32_t *total = c.workspace; /* [warps][means] total of each warp's subtiles, in the unused workspace */
     lane_means<WIDE> sums = {};
     subtile_costs<WIDE> costs;
     for (int subtile = begin; subtile < end; subtile++) {
@@ -372,7 +392,7 @@ static __device__ void sum_subtiles(const vf_stixel_view &s, const vf_column_mod
     __syncthreads();
 }
 
-/** Prefix sums below each row of a tile, by `warps` warps of which this is number `warp`. */
+/** Prefix sums of object costs below each row of a tile, by `warps` warps. warp: index of the calling warp. */
 template <int WIDE>
 static __device__ __forceinline__ void make_tile_sums(const vf_stixel_view &s, const column_memory &c, int tile,
                                                       int warp, int warps)
@@ -392,7 +412,8 @@ static __device__ __forceinline__ void make_tile_sums(const vf_stixel_view &s, c
     }
 }
 
-/** Prefix sums below each row of a subtile, in the workspace of the warp. */
+/** Prefix sums of object costs below each row of a subtile, in the workspace of the calling worker warp. Returns the
+ *  workspace. */
 template <int WIDE>
 static __device__ __forceinline__ int32_t *make_subtile_sums(const vf_stixel_view &s, const column_memory &c,
                                                              int subtile)
@@ -411,7 +432,7 @@ static __device__ __forceinline__ int32_t *make_subtile_sums(const vf_stixel_vie
     return workspace;
 }
 
-/** Mean disparity of the object between two rows [px/256]; 0 without a valid disparity. */
+/** Mean disparity of an object from row `base` to row `top` [px/256]; 0 without a valid disparity. */
 static __device__ __forceinline__ int32_t mean_between(const column_memory &c, int base, int top)
 {
     const uint32_t inverse = c.inverse_q31[c.valid[top + 1] - c.valid[base]];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stixel_objects: the pairs of base and top of objects. Bases below the current tile are tried against the tops of a
- * tile, a lane a top: all bases of the two tiles below it, and of the subtiles below those the ones whose lower bound
- * allows a better object. Pairs within a tile are worked out ahead, but for the cost of what lies below, which only
+/* stixel_objects: objects as pairs of base and top row. For the top rows of a tile, lower base rows are tried with one
+ * lane per top. These are all rows of the two tiles below, and of lower subtiles (8 rows) whose lower bound allows a
+ * better object. Pairs within a tile are computed in advance, without the cost of the rows below, which only
  * solve_tile() has. */
 #ifndef VF_STIXEL_OBJECTS_CUH
 #define VF_STIXEL_OBJECTS_CUH
@@ -10,20 +10,22 @@
 
 #if VFRONT_STIXELS
 
-#define STARTS_AT_ONCE (VF_WARP / SUBTILE)    /* bases that a warp tries together for SUBTILE tops */
-#define STEPS_OF_TILE (TILE / STARTS_AT_ONCE) /* times that it does so for the bases of a tile */
-#define NEAR_TASKS 16 /* tasks of SUBTILE tops and some bases in which the tile below is tried */
-#define PAIR_TASKS 10 /* tasks of make_pairs(): two steps each, of the bases up to the tops */
+/* base rows of objects that a warp tries together, each for SUBTILE top rows */
+#define STARTS_AT_ONCE (VF_WARP / SUBTILE)
+#define STEPS_OF_TILE (TILE / STARTS_AT_ONCE) /* steps of STARTS_AT_ONCE base rows that cover a tile */
+#define NEAR_TASKS 16 /* tasks of try_tile_below(), each with SUBTILE top rows and several base rows */
+#define PAIR_TASKS 10 /* tasks of make_pairs(), each with SUBTILE top rows and two steps of STARTS_AT_ONCE base rows */
 
 VF_STATIC_ASSERT(STARTS_AT_ONCE == 4, "PAIR_TASKS is 1 + 2 + 3 + 4");
 
-/** Top row of objects, of a lane: its sums, as byte offsets of column_memory. */
+/** Top row of the objects that a lane tries, with what every base needs of it. */
 struct object_top {
-    uint32_t twice_one;   /* twice the prefix sum of disparities, and one */
-    int inverse, sums;    /* offsets of inverse_q31 at the number of valid rows, of the prefix sums of object costs */
-    int32_t bottom_prior; /* vf_stixel_bottom_prior() */
+    uint32_t twice_one; /* twice the sum of the disparities of all rows up to the top, plus one */
+    int inverse,        /* byte offset in column_memory of inverse_q31[valid rows up to the top] */
+        sums; /* byte offset in column_memory of the object costs of all rows up to the top, by integer mean */
+    int32_t bottom_prior; /* vf_stixel_bottom_prior(): extra cost of an object that begins on the bottom row */
 };
-/** through: prefix sums of object costs up to row v. */
+/** object_top of row v. through: prefix sums of object costs up to row v, by integer mean disparity. */
 static __device__ __forceinline__ object_top object_top_at(const vf_column_model &model, const column_memory &c, int v,
                                                            const int32_t *through)
 {
@@ -31,7 +33,7 @@ static __device__ __forceinline__ object_top object_top_at(const vf_column_model
                       vf_stixel_bottom_prior(&model, v)};
 }
 
-/** Best object so far that ends at the row of a lane. */
+/** Best object so far that ends at a lane's top row. */
 struct candidate {
     int32_t cost;
     int base;
@@ -39,8 +41,9 @@ struct candidate {
 
 /* ---- bases below a tile ------------------------------------------------------------------------------------------ */
 
-/** Tries one base for the top of a lane; ties keep the candidate. start: of the base; sums: offset of the prefix sums
- *  below it; more: extra cost. HOLES: there may be no valid disparity between base and top. */
+/** Tries one base row for the top of a lane; among equal costs the earlier candidate stays. start: object start of the
+ *  base; sums: byte offset of the prefix sums below the base; more: extra cost. HOLES: there may be no valid disparity
+ *  between base and top. */
 template <bool HOLES>
 static __device__ __forceinline__ void try_start(const column_memory &c, candidate *best, const object_top &top,
                                                  const int4 *start, int sums, int base, int32_t more)
@@ -51,14 +54,16 @@ static __device__ __forceinline__ void try_start(const column_memory &c, candida
     const int32_t mean = vf_stixel_mean(top.twice_one - (uint32_t)three.y, inverse);
     const int bin = (int)((uint32_t)mean / VF_STIXEL_PX) * 4;
     int32_t cost = vf_object_start_cost(&object, mean) + word_at(c, top.sums + bin) - word_at(c, sums + bin) + more;
-    if (HOLES) cost = vf_max(cost, inverse ? INT32_MIN : VF_STIXEL_COST_MAX); /* without a branch */
+    /* an object without a valid disparity is impossible; selected without a branch */
+    if (HOLES) cost = vf_max(cost, inverse ? INT32_MIN : VF_STIXEL_COST_MAX);
     const bool better = cost < best->cost;
     best->cost = better ? cost : best->cost;
     best->base = better ? base : best->base;
 }
 
-/** Tries COUNT steps of the bases of a tile whose sums are kept, from step `first` on, for SUBTILE tops: a lane has one
- *  top and every fourth base. to: best of the lane's top. */
+/** Tries rows of a tile as bases of objects with SUBTILE top rows: COUNT steps of STARTS_AT_ONCE bases, from step
+ *  `first` on. The tile's prefix sums are in c.sums. A lane has one top and every fourth base. to: key of the best
+ *  object of the lane's top, lowered. */
 template <bool HOLES, int COUNT>
 static __device__ __forceinline__ void try_starts(const column_memory &c, const object_top &top, unsigned long long *to,
                                                   int tile, int first)
@@ -82,7 +87,7 @@ static __device__ __forceinline__ void try_starts(const column_memory &c, const 
     if (group == 0) atomicMin(to, best_key(best.cost, best.base));
 }
 
-/** Tries the bases of the tile below for the tops of a tile, by all warps of the block. */
+/** Tries all rows of the tile just below as bases of objects that end in `tile`, by all warps of the block. */
 static __device__ __forceinline__ void try_tile_below(const vf_column_model &model, const column_memory &c, int tile)
 {
     for (int task = threadIdx.x / VF_WARP; task < NEAR_TASKS; task += blockDim.x / VF_WARP) {
@@ -93,14 +98,16 @@ static __device__ __forceinline__ void try_tile_below(const vf_column_model &mod
     }
 }
 
-/** 1 if there is a valid disparity between every row up to last_below and every row from first_above on. */
+/** 1 if every object with its base at most at row last_below and its top at least at row first_above has a valid
+ *  disparity. */
 static __device__ __forceinline__ bool always_valid(const column_memory &c, int last_below, int first_above)
 {
     return c.valid[first_above + 1] != c.valid[last_below];
 }
 
-/** Tries the bases of a subtile for the tops of a tile that lies higher, a lane a top. start: of its rows; sums: offset
- *  of the prefix sums below its first row, `words` words from row to row; to: best of the lane's top. */
+/** Tries the rows of a subtile as bases of objects that end in a higher tile, one lane per top row. start: object
+ *  starts of the subtile's rows; sums: byte offset of the prefix sums below its first row; words: from the sums of one
+ *  row to the next; to: key of the best object of the lane's top, lowered. */
 template <bool HOLES>
 static __device__ __forceinline__ void try_subtile(const column_memory &c, const object_top &top,
                                                    unsigned long long *to, int subtile, const int4 *start, int sums,
@@ -114,7 +121,8 @@ static __device__ __forceinline__ void try_subtile(const column_memory &c, const
     atomicMin(to, best_key(best.cost, best.base));
 }
 
-/** Tries a subtile two tiles below a tile, whose sums are kept. */
+/** Tries the rows of a subtile two tiles below `tile` as bases of objects that end in `tile`. Its prefix sums are in
+ *  c.sums. */
 static __device__ __forceinline__ void try_near_subtile(const vf_column_model &model, const column_memory &c, int tile,
                                                         int subtile)
 {
@@ -124,7 +132,8 @@ static __device__ __forceinline__ void try_near_subtile(const vf_column_model &m
                       offset_of(c, sums_of(c, below) + r * c.stride), c.stride);
 }
 
-/** Tries a subtile that lies lower: its sums are made, and its starts fetched, in the workspace of the warp. */
+/** Tries the rows of a subtile more than two tiles below `tile` as bases of objects that end in `tile`. Makes its
+ *  prefix sums and loads its object starts in the warp's workspace. */
 template <int WIDE>
 static __device__ __forceinline__ void try_far_subtile(const vf_stixel_view &s, const vf_column_model &model,
                                                        const column_memory &c, int tile, int subtile)
@@ -143,9 +152,9 @@ static __device__ __forceinline__ void try_far_subtile(const vf_stixel_view &s, 
         try_subtile<true>(c, top, to, subtile, start, offset_of(c, workspace), c.pitch);
 }
 
-/** Lower bound of the cost of an object that begins in a subtile and reaches up to the bottom of a higher tile: the
- *  least start with the rest of the subtile, each of its rows at its own best, and the rows between at the integer mean
- *  that suits them best. above: prefix sums of object costs below the tile. */
+/** Lower bound of the cost of an object that begins in a subtile and reaches the bottom of a higher tile. It is
+ *  start_min of the subtile, plus the cost of the rows between subtile and tile at the cheapest integer mean. above:
+ *  prefix sums of object costs below the tile. */
 template <int WIDE>
 static __device__ __forceinline__ int32_t lower_bound(const column_memory &c, const lane_means<WIDE> &above,
                                                       int subtile)
@@ -160,14 +169,15 @@ static __device__ __forceinline__ int32_t lower_bound(const column_memory &c, co
 
 /* ---- pairs within a tile ----------------------------------------------------------------------------------------- */
 
-/** Index of the pairs of base j in the triangle, less the row of the top: bases of the upper half fill up the rows of
- *  the lower half. */
+/** Offset in a tile's triangle of row pairs: the pair of base row j and top row r >= j is at triangle_row(j) + r, rows
+ *  0 .. TILE - 1 of the tile. Pairs of a base in the upper half fill up those of a base in the lower half. */
 static __device__ __forceinline__ int triangle_row(int j)
 {
     return j < TILE / 2 ? j * TRIANGLE_PITCH + 1 : (TILE - 1 - j) * TRIANGLE_PITCH - j;
 }
 
-/** Transitions into an object above one of that mean and range, as in row_pair. */
+/** Transition costs from an object to a nearer (lower half of the result) and to a farther object (upper half) above
+ *  it. mean, range: mean disparity and depth range of the lower object [px/256]. */
 static __device__ __forceinline__ int32_t nearer_farther_costs(const vf_column_model &model, int32_t mean,
                                                                int32_t range)
 {
@@ -175,8 +185,8 @@ static __device__ __forceinline__ int32_t nearer_farther_costs(const vf_column_m
                                 (uint32_t)vf_object_farther_cost(&model, mean, range), 0x5410);
 }
 
-/** Works out pairs within a tile, task 0 .. PAIR_TASKS - 1 of them: two steps of bases with a subtile of tops, a lane a
- *  pair at a time. */
+/** Computes row pairs within a tile, one lane per pair at a time: two steps of STARTS_AT_ONCE base rows with the top
+ *  rows of a subtile. task: 0 .. PAIR_TASKS - 1, chooses base and top rows. */
 static __device__ __forceinline__ void make_pairs(const vf_stixel_view &s, const vf_column_model &model,
                                                   const column_memory &c, int tile, int task)
 {
@@ -206,7 +216,7 @@ static __device__ __forceinline__ void make_pairs(const vf_stixel_view &s, const
                               none);
         p.mean_range = __byte_perm(mean, (uint32_t)range, 0x5410);
         p.nearer_farther = nearer_farther_costs(model, is, range);
-        /* Not within the branch, so that both iterations overlap. */
+        /* Keeps the computation out of the branch below, so that both iterations of the loop overlap. */
         asm volatile("" ::"r"(p.nearer_farther), "r"(p.object), "r"(p.background));
         if (row >= j) to[triangle_row(j)] = p;
     }

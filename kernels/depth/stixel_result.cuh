@@ -7,13 +7,15 @@
 
 #if VFRONT_STIXELS
 
-/** Least costs of all rows up to a row, by the class that ends there. */
+/** Least costs of all rows from the bottom up to row v, one for each class of the segment that ends there [1/4096
+ *  nat]. */
 static __device__ __forceinline__ vf_row_costs costs_at(const vf_column_model &model, const column_memory &c, int v)
 {
     return vf_row_costs_at(&model, v, key_cost(c.best_object[v]), c.background_cost[v]);
 }
 
-/** Back-pointers of the objects that end at each row, by all threads. */
+/** Writes for each row the back-pointer of the best object that ends there: its base row and the class of the segment
+ *  below it. Called by all threads of the block. */
 static __device__ __forceinline__ void link_objects(const vf_column_model &model, const column_memory &c,
                                                     uint16_t *object_back)
 {
@@ -28,7 +30,8 @@ static __device__ __forceinline__ void link_objects(const vf_column_model &model
     }
 }
 
-/** Lists tops and classes of the segments from the top, by one thread. Returns the number of segments. */
+/** Follows the back-pointers from the top of the column and lists tops and classes of the segments. Returns the number
+ *  of segments. Called by one thread. */
 static __device__ int backtrack(const vf_column_model &model, const column_memory &c, const uint16_t *object_back,
                                 uint16_t *list)
 {
@@ -36,14 +39,14 @@ static __device__ int backtrack(const vf_column_model &model, const column_memor
     return vf_backtrack(model.height, vf_row_best_type(&last), object_back, c.background_back, list);
 }
 
-/** Writes the segments and their obstacle distances, a thread each. */
+/** Writes the segments of a column and lowers the obstacle distance of its direction, one thread per segment. */
 static __device__ void write_segments(const vf_stixel_view &s, const vf_column_model &model, const column_memory &c,
                                       int column, int count, const uint16_t *object_back, const uint16_t *list)
 {
     vf_stixel_memory &m = *s.stixel;
     const int hidden = model.hidden > 0;
     uint32_t *nearest = &m.nearest_cm[m.tables.obstacle_bin[column]];
-    count -= vf_stixel_given_way(&model, list, count);
+    count -= vf_stixel_replaced(&model, list, count);
     for (int i = threadIdx.x; i < count; i += blockDim.x) {
         const int top = vf_back_base(list[i]), type = vf_back_type(list[i]),
                   back = type == VF_OBJECT ? object_back[top] : c.background_back[top], base = vf_back_base(back);

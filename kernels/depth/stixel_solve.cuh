@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* stixel_solve: the dynamic programme of a column, tile by tile. Warp 0, the serial warp, finishes the rows of the
- * current tile one after the other; the other warps, the workers, prepare the next tile meanwhile.
+/* stixel_solve: dynamic programming of a column, tile by tile (32 rows). Warp 0, the serial warp, solves the rows of
+ * the current tile in order, while the other warps, the workers, prepare the next tile.
  *
- * A row depends on the row below through the least costs there, not through the costs of pairs of rows. So the serial
- * warp needs no barrier within a tile: it has a lane a row, the costs of what ends at a row are passed on by shuffles,
- * and each later row of the tile takes them if they are better. Costs of pairs, but for what lies below, are worked out
- * by the workers (make_pairs); so a row of the serial warp is two selections, two minima, a comparison and a shuffle
- * for each of the four values that the next row needs.
+ * The serial warp has one lane per row of the tile, and needs no barrier within the tile. It takes each row in turn as
+ * the base of objects, whose top rows are the rows of the lanes. Workers have prepared the cost of each such object
+ * without the rows below its base (make_pairs()). Each lane adds the least cost of the rows below the base, and keeps
+ * the object if it is the cheapest so far. Then shuffles pass the best object that ends at the base row to all lanes.
  *
- * Bases in the tile just finished are tried for the next by all warps (try_tile_below); those in the tile before it by
- * the workers while the serial warp runs (try_near_subtile), and then those that lie lower (try_far_subtile), unless
- * their lower bound is above the cost of the best object found by now (lower_bound). The subtile in which the best
- * object of a lower tile began is tried first of all: where that object goes on, hardly another one is tried. So the
- * time depends on the picture, and is bounded by the time of a picture in which no base can be ruled out. */
+ * An object that ends in a tile may also begin below that tile. All warps try the base rows in the first tile below it,
+ * once that tile is solved (try_tile_below()). While that tile is being solved, workers try the base rows in the second
+ * tile below (try_near_subtile()) and in all lower tiles (try_far_subtile()). They work by subtiles (8 rows). A subtile
+ * of the lower tiles is skipped if its lower bound exceeds the cost of the best object so far (lower_bound()). The
+ * first of these subtiles is where the best object begins that ends just below the tile being solved. That object may
+ * continue, and then its cost excludes most other subtiles. The time depends on the image, and is longest if no subtile
+ * is skipped. */
 #ifndef VF_STIXEL_SOLVE_CUH
 #define VF_STIXEL_SOLVE_CUH
 
@@ -22,13 +23,13 @@
 #if VFRONT_STIXELS
 
 #define BOUNDS_AT_ONCE 4 /* subtiles whose lower bounds a warp computes together */
-#define PREFETCH 3       /* rows ahead of which the serial warp reads */
-/* In place of a transition that does not exist: with it a cost is above VF_STIXEL_COST_MAX, and with
- * VF_STIXEL_IMPOSSIBLE and VF_STIXEL_FORBIDDEN as well it still fits 32 bits. */
+#define PREFETCH 3       /* rows whose input the serial warp loads ahead */
+/* Cost of a transition to an object that does not exist. Sums with it exceed VF_STIXEL_COST_MAX, and fit 32 bits even
+ * with VF_STIXEL_IMPOSSIBLE and VF_STIXEL_FORBIDDEN added. */
 #define NEITHER (1 << 29)
 
-/** vf_object_end in which both transitions are packed as in row_pair, without the cost of the rows up to the object's
- *  top: one value less to pass on. */
+/** vf_object_end in four words instead of five. Both transition costs are packed as in row_pair, without the cost of
+ *  the rows up to the object's top. One value less is thus passed from row to row. */
 struct packed_end {
     int32_t nearer_q8, farther_q8, nearer_farther, background_cost;
 };
@@ -36,14 +37,16 @@ static __device__ __forceinline__ packed_end packed_end_none()
 {
     return packed_end{VF_STIXEL_IMPOSSIBLE, -1, 0, VF_STIXEL_IMPOSSIBLE};
 }
-/** Arguments as vf_object_end_at(). */
+/** vf_object_end_at() in packed form, with the same arguments. */
 static __device__ __forceinline__ packed_end packed_end_at(const vf_column_model &model, int32_t cost, int32_t mean)
 {
     const int32_t range = model.tables->object_range_q8[(uint32_t)mean / VF_STIXEL_PX];
     return packed_end{mean + range, mean - range, nearer_farther_costs(model, mean, range),
                       cost < VF_STIXEL_COST_MAX ? cost : VF_STIXEL_IMPOSSIBLE};
 }
+/** Cost of the transition to a nearer object, from row_pair.nearer_farther. */
 static __device__ __forceinline__ int32_t nearer_of(int32_t nearer_farther) { return (int16_t)nearer_farther; }
+/** Cost of the transition to a farther object, from row_pair.nearer_farther. */
 static __device__ __forceinline__ int32_t farther_of(int32_t nearer_farther) { return nearer_farther >> 16; }
 static __device__ __forceinline__ vf_object_end unpacked(const packed_end &e)
 {
@@ -51,20 +54,22 @@ static __device__ __forceinline__ vf_object_end unpacked(const packed_end &e)
                          e.background_cost + farther_of(e.nearer_farther), e.background_cost};
 }
 
-/** State that the serial warp carries from row to row, the same in every lane. */
+/** State of the serial warp from row to row, equal in every lane. */
 struct serial_state {
-    packed_end object;             /* best object that ended at the row before */
-    int32_t background;            /* least cost of all rows up to the row before that ends as ground or sky */
-    int32_t open, background_back; /* open segment of ground or sky: vf_background_open(), and its back-pointer */
+    packed_end object;   /* best object that ends at the previous row */
+    int32_t background;  /* least cost of all rows up to the previous row, if that row ends ground or sky */
+    int32_t open,        /* vf_background_open() of the ground or sky that continues at the previous row */
+        background_back; /* back-pointer of that ground or sky: its base row and the class below it */
 };
 
-/** Row of the background recursion in one load. */
+/** vf_background_step from its four words in column_memory.steps. */
 static __device__ __forceinline__ vf_background_step step_of(const int4 &four)
 {
     return vf_background_step{four.x, four.y, four.z, four.w};
 }
 
-/** Rows of a tile of the background recursion, by one warp, a lane a row. */
+/** Makes the steps of the background recursion (ground and sky) for the rows of a tile, by one warp, one lane per
+ *  row. */
 static __device__ __forceinline__ void make_steps(const vf_stixel_view &s, const vf_column_model &model,
                                                   const column_memory &c, int tile)
 {
@@ -76,15 +81,16 @@ static __device__ __forceinline__ void make_steps(const vf_stixel_view &s, const
 
 /* ---- serial warp ------------------------------------------------------------------------------------------------- */
 
-/** Lower bound of the object costs of the rows from a base up to the top of its subtile. */
+/** Lower bound of the object costs of the rows from `base` to the top of its subtile. rows: number of rows in all
+ *  tiles. */
 static __device__ __forceinline__ int32_t rest_of_subtile_min(const column_memory &c, int base, int rows)
 {
     const int32_t through = c.object_cost_min[vf_min((base / SUBTILE + 1) * SUBTILE, rows)];
     return through - (base % TILE ? c.object_cost_min[base] : 0);
 }
 
-/** Writes the object start of a row, in a lane; rest_min: rest_of_subtile_min(); other arguments as
- *  vf_object_start_at(). */
+/** Writes the object start (costs of beginning an object) of row `base`, by one lane. rest_min: rest_of_subtile_min()
+ *  of the row; other arguments as of vf_object_start_at(). */
 static __device__ __forceinline__ void write_start(const column_memory &c, const vf_transition &b, int32_t segment_cost,
                                                    int base, const vf_object_end &end, int32_t background,
                                                    int32_t rest_min)
@@ -101,9 +107,10 @@ static __device__ __forceinline__ void write_start(const column_memory &c, const
     atomicMin(&c.start_min[base / SUBTILE], least + rest_min);
 }
 
-/** Back-pointer of the ground or sky that ends at the row of a lane, from the costs that the serial warp found. before:
- *  state below the tile; object, background: cost of what ends at the row, as in serial_state. Leaves the topmost row's
- *  in f for the next tile. */
+/** Finds the back-pointer of the ground or sky that ends at the row of a lane, from the costs of the serial warp. four:
+ *  words of the row's vf_background_step; before: state below the tile; object: least cost of all rows up to the lane's
+ *  row, if an object ends there; background: if ground or sky ends there. Stores the topmost row's back-pointer in f
+ *  for the next tile. */
 static __device__ __forceinline__ int32_t find_background_back(serial_state *f, const serial_state &before, int v,
                                                                int4 four, int32_t object, int32_t background)
 {
@@ -122,8 +129,8 @@ static __device__ __forceinline__ int32_t find_background_back(serial_state *f, 
     return back;
 }
 
-/** Finishes the rows of a tile one after the other, by the serial warp. Every instruction of the loop counts: all else
- *  waits for it. */
+/** Solves the rows of a tile in order, by the serial warp. Every instruction of its loop counts, because all other
+ *  warps wait for it. */
 static __device__ __forceinline__ void solve_tile(const vf_stixel_view &s, const vf_column_model &model,
                                                   const column_memory &c, int tile, serial_state *f)
 {
@@ -134,10 +141,10 @@ static __device__ __forceinline__ void solve_tile(const vf_stixel_view &s, const
     const serial_state before = *f;
     unsigned long long *near = near_best_of(c, tile) + lane, *far = far_best_of(c, tile) + lane,
                        key = *far < *near ? *far : *near;
-    *near = *far = best_key(VF_STIXEL_COST_MAX, 0); /* for the tile after the next */
+    *near = *far = best_key(VF_STIXEL_COST_MAX, 0); /* reset for the tile after the next, which uses the same entries */
     packed_end mine = packed_end_at(model, key_cost(key), mean_between(c, key_base(key), v));
-    int32_t limit = key_cost(key); /* cost that an object must be below; of finished rows INT32_MIN */
-    int base = -1;                 /* of the best object, a row of the tile; -1: below the tile, as in key */
+    int32_t limit = key_cost(key); /* cost that a new object must undercut; INT32_MIN in lanes of solved rows */
+    int base = -1; /* base of the best object, if it lies in the tile, 0 .. TILE - 1; -1: below the tile, as in key */
     row_pair next_pair[PREFETCH];
     int4 next_step[PREFETCH];
 #pragma unroll
@@ -149,21 +156,23 @@ static __device__ __forceinline__ void solve_tile(const vf_stixel_view &s, const
     for (int j = 0; j < TILE; j++) {
         const row_pair p = next_pair[j % PREFETCH];
         const vf_background_step step = step_of(next_step[j % PREFETCH]);
-        if (j + PREFETCH < TILE) { /* lanes below the row read anything, and do not use it */
+        if (j + PREFETCH < TILE) { /* lanes whose row lies below read values that they do not use */
             next_pair[j % PREFETCH] = pairs[triangle_row(j + PREFETCH)];
             next_step[j % PREFETCH] = steps[j + PREFETCH];
         }
-        const int32_t background = f->background; /* that ends below the row */
+        /* least cost of all rows below this row, if ground or sky ends there */
+        const int32_t background = f->background;
         f->open = vf_background_open(&step, f->open, f->object.background_cost, background);
         f->background = f->open + step.sum;
         if (lane == 0) c.background[j] = f->background;
         const int mean = (int)(p.mean_range & 0xffff), range = (int)(p.mean_range >> 16);
-        /* Of both transitions at most one exists. Two selections side by side, not one after the other. */
+        /* At most one of two transitions exists, to a nearer or to a farther object. Their selections are independent,
+         * so that they overlap. */
         const int32_t data = f->object.background_cost + p.object,
                       nearer = mean > f->object.nearer_q8 ? nearer_of(f->object.nearer_farther) : NEITHER,
                       farther = mean < f->object.farther_q8 ? farther_of(f->object.nearer_farther) : NEITHER;
         const int32_t cost = vf_min(nearer + data, vf_min(farther + data, background + p.background));
-        const bool better = cost < limit; /* selections one by one, without a branch */
+        const bool better = cost < limit; /* separate selections follow, without a branch */
         base = better ? j : base;
         limit = better ? cost : limit;
         limit = lane == j ? INT32_MIN : limit;
@@ -183,13 +192,13 @@ static __device__ __forceinline__ void solve_tile(const vf_stixel_view &s, const
     c.background_cost[v] = background;
     c.best_object[v] = base >= 0 ? best_key(mine.background_cost, tile * TILE + base) : key;
     write_start(c, above, model.segment_cost, v + 1, unpacked(mine), background, rest_min);
-    __syncwarp(); /* before the next tile's costs take the place of these */
+    __syncwarp(); /* all lanes have read c.background, which the next tile overwrites */
 }
 
 /* ---- workers ----------------------------------------------------------------------------------------------------- */
 
-/** Cost of the best object found by now that ends at the row of a lane, of all that are tried below the tile. Another
- *  warp may be about to find a better one. */
+/** Cost of the best object so far that ends at a lane's row of the tile. It may be too high, because other warps lower
+ *  it meanwhile; then at most a subtile is tried in vain. */
 static __device__ __forceinline__ int32_t best_cost_of(const column_memory &c, int tile)
 {
     const volatile unsigned long long *near = near_best_of(c, tile), *far = far_best_of(c, tile);
@@ -197,9 +206,9 @@ static __device__ __forceinline__ int32_t best_cost_of(const column_memory &c, i
     return vf_min(key_cost(near[lane]), key_cost(far[lane]));
 }
 
-/** Prepares the tile above the current one, by the workers: bases two tiles below it, pairs within it and rows of the
- *  background recursion; then of the lower subtiles those whose lower bound allows a better object; then the sums of
- *  the tile after it. */
+/** Prepares the tile above the current one, by the workers. First: objects that begin two tiles below it, row pairs
+ *  within it, and steps of the background recursion. Then: objects that begin in lower subtiles whose lower bound
+ *  allows a better one. Last: prefix sums of object costs of the tile after it. tile: the current tile. */
 template <int WIDE>
 static __device__ __forceinline__ void prepare_next_tile(const vf_stixel_view &s, const vf_column_model &model,
                                                          const column_memory &c, int tile)
@@ -208,9 +217,10 @@ static __device__ __forceinline__ void prepare_next_tile(const vf_stixel_view &s
               next = tile + 1;
     const int near_subtiles = tile ? SUBTILES : 0, far_subtiles = vf_max(tile - 1, 0) * SUBTILES;
     if (next >= tiles_of(model.height)) return;
-    const int likely = tile ? key_base(c.best_object[tile * TILE - 1]) / SUBTILE : 0; /* a long one may go on */
+    /* subtile where the best object below the tile begins; a long object may continue */
+    const int likely = tile ? key_base(c.best_object[tile * TILE - 1]) / SUBTILE : 0;
     if (worker == 0 && likely < far_subtiles) try_far_subtile<WIDE>(s, model, c, next, likely);
-    /* Worker 0 comes last: of 15 workers it has one short task. */
+    /* Worker 0 takes its tasks last: of 15 workers, it gets only make_steps(), which is short. */
     for (int task = worker ? worker - 1 : workers - 1; task <= near_subtiles + PAIR_TASKS; task += workers) {
         if (task < near_subtiles)
             try_near_subtile(model, c, next, tile * SUBTILES - 1 - task);
@@ -221,7 +231,8 @@ static __device__ __forceinline__ void prepare_next_tile(const vf_stixel_view &s
     }
     lane_means<WIDE> above;
     above.load(c.subtile_sum + next * SUBTILES * WIDE * VF_WARP);
-    const int32_t rows_min = c.object_cost_min[next * TILE + lane + 1]; /* of the tile's rows up to the lane's */
+    /* lower bound of the object costs of the next tile's rows up to the lane's row */
+    const int32_t rows_min = c.object_cost_min[next * TILE + lane + 1];
     int32_t bounds[BOUNDS_AT_ONCE];
     const auto find_bounds = [&](int first) {
 #pragma unroll
@@ -246,8 +257,8 @@ static __device__ __forceinline__ void prepare_next_tile(const vf_stixel_view &s
 
 /* ---- column ------------------------------------------------------------------------------------------------------ */
 
-/** Solves the column with the extra cost of a segment in model, by all threads. Returns, in every thread, the number of
- *  segments, whose tops and classes are listed. */
+/** Solves the column with the extra cost model.segment_cost of each segment, by all threads. Lists tops and classes of
+ *  the segments, and returns their number to every thread. */
 template <int WIDE>
 static __device__ int solve_column(const vf_stixel_view &s, const vf_column_model &model, const column_memory &c,
                                    uint16_t *object_back, uint16_t *list)

@@ -4,7 +4,8 @@
 
 #include "features/bearing.h"
 
-#define THREADS 64 /* few, so that loads, which the time goes into, are spread over all multiprocessors */
+/* few threads a block, so that the loads, which dominate the time, are distributed over all multiprocessors */
+#define THREADS 64
 
 static __global__ void __launch_bounds__(THREADS) bearing_k(const VF_CONSTANT vf_bearing_view s)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* describe on the GPU: a warp for each key point. The pixels for the orientation and those for the descriptor are read
- * once, row by row, into shared memory, both at the same time, because the time goes into waiting for these loads. Then
- * a lane handles a row of the disc, and eight bits of the descriptor. */
+/* describe on the GPU: one warp per key point. Pixels for orientation and descriptor are read once, row by row and
+ * concurrently, to shared memory, because these loads dominate the time. Then a lane sums a row of the disc and makes
+ * eight bits of the descriptor. */
 #include "kernels/kernel.cuh"
 
 #include "features/describe.h"
 #include "image/scale.h"
 
 #ifndef VF_DESCRIBE_WARPS
-#define VF_DESCRIBE_WARPS 4 /* of a block */
+#define VF_DESCRIBE_WARPS 4 /* warps of a block, a key point each */
 #endif
 #define THREADS (VF_DESCRIBE_WARPS * VF_WARP)
 
@@ -18,16 +18,17 @@
 
 static __device__ const __align__(16) int8_t pattern[256][4] = {VF_PATTERN_PAIRS};
 
-/** Square of SIDE px around a key point, from global to shared memory. Of each row the aligned groups of 8 pixels that
- *  contain it are read, a lane a group, as many rows at a time as a warp has lanes for. */
+/** Copies a square of SIDE px around a key point from global to shared memory. A warp reads the aligned groups of 8
+ *  pixels that contain each row, one group a lane, as many rows at a time as possible. */
 template <int SIDE> struct square {
     enum { GROUPS = (SIDE + 14) / 8, PITCH = 8 * GROUPS, ROWS = VF_WARP / GROUPS, STEPS = (SIDE + ROWS - 1) / ROWS };
     uint2 group[STEPS];
     const uint8_t *pixels;
-    int x0, y0; /* first pixel */
-    bool inside;
+    int x0, y0;  /* upper left pixel of the square, in its level */
+    bool inside; /* true if the square lies inside the level */
 
-    /** Issues the loads into registers; a square that is not within the level is read by store(). */
+    /** Issues the loads into registers. A square that crosses the level's border is not loaded here; store() reads
+     *  it. */
     __device__ __forceinline__ void load(const uint8_t *from, const vf_level &l, int x, int y, int lane)
     {
         const int row = lane / GROUPS;
@@ -41,7 +42,8 @@ template <int SIDE> struct square {
         for (int k = 0; k < STEPS; k++, at += ROWS * l.pitch)
             if (row < ROWS && k * ROWS + row < SIDE) group[k] = *reinterpret_cast<const uint2 *>(at);
     }
-    /** Stores the pixels, rows of PITCH bytes; the square's first pixel is offset() bytes from the start. */
+    /** Stores the pixels in rows of PITCH bytes. The upper left pixel of the square lies offset() bytes from the
+     *  start. */
     __device__ __forceinline__ void store(uint2 *to, const vf_level &l, int lane) const
     {
         const int row = lane / GROUPS;
@@ -57,7 +59,8 @@ template <int SIDE> struct square {
         __syncwarp();
     }
     __device__ __forceinline__ int offset() const { return x0 & 7; }
-    /** Pixel of the mirrored level. Clamped as well, because aligned groups extend beyond the square. */
+    /** Pixel of the level, mirrored at its border. The column is also clamped, because aligned groups extend beyond the
+     *  square. */
     __device__ __forceinline__ uint8_t mirrored(const vf_level &l, int x, int y) const
     {
         return pixels[vf_mirror(y, l.height) * l.pitch + vf_clamp(vf_mirror(x, l.width), 0, l.width - 1)];
@@ -66,19 +69,21 @@ template <int SIDE> struct square {
 typedef square<2 * VF_DISC_RADIUS + 1> disc_square;
 typedef square<2 * VF_PATTERN_RADIUS + 1> pattern_square;
 
-/** First moments of the disc, in every lane. A lane sums a row, four pixels a dot product, with the pixels outside the
- *  disc masked. */
+/** First moments of the grey levels in the disc around a key point, in every lane, for its orientation. A lane sums a
+ *  row, four pixels per dot product; pixels outside the disc are masked. */
 static __device__ __forceinline__ void moments(const uint8_t *disc, int lane, int *mx, int *my)
 {
     const int v = vf_min(lane, 2 * VF_DISC_RADIUS) - VF_DISC_RADIUS, half = vf_disc_half(v);
     const unsigned off = (unsigned)(reinterpret_cast<uintptr_t>(disc) & 3);
     const uint32_t *row = reinterpret_cast<const uint32_t *>(disc - off + (v + VF_DISC_RADIUS) * disc_square::PITCH);
-    /* a bit for each pixel */
+    /* one bit per pixel of the row, 1 inside the disc */
     const uint32_t row_mask = lane <= 2 * VF_DISC_RADIUS ? ((2u << 2 * half) - 1) << (VF_DISC_RADIUS - half) : 0;
-    int sum = 0, across = 0; /* sum of the pixels; of the pixels times their column, 0 .. 30 */
+    int sum = 0,    /* sum of the row's pixels */
+        across = 0; /* sum of pixel times column, 0 .. 30 */
 #pragma unroll
     for (int k = 0; k < 8; k++) {
-        const uint32_t ones = (row_mask >> 4 * k & 15) * 0x204081 & 0x01010101; /* each bit to bit 0 of a byte */
+        /* four bits of the mask, each moved to bit 0 of a byte */
+        const uint32_t ones = (row_mask >> 4 * k & 15) * 0x204081 & 0x01010101;
         const uint32_t grey = __funnelshift_r(row[k], row[k + 1], 8 * off) & ones * 255;
         sum = vf_dot4(grey, 0x01010101, sum);
         across = vf_dot4(grey, 0x03020100 + 0x04040404 * k, across);
@@ -87,8 +92,8 @@ static __device__ __forceinline__ void moments(const uint8_t *disc, int lane, in
     *my = vf_warp_sum(v * sum);
 }
 
-/** Pixels of a pair after the rotation, as vf_rotated_x() and vf_rotated_y() give them. `pair`: the four coordinates of
- *  the pattern, a byte each. */
+/** Positions of a pair of pixels after rotation, equal to vf_rotated_x() and vf_rotated_y(). pair: coordinates ax, ay,
+ *  bx, by of the pair before rotation, one byte each. */
 struct rotated_pair {
     int ax, ay, bx, by;
 };
@@ -112,7 +117,8 @@ static __device__ __forceinline__ rotated_pair rotate_pair(int pair, vf_rotation
     return p;
 }
 
-/** Bits 8 * lane .. 8 * lane + 7 of the descriptor. */
+/** Bits 8 * lane .. 8 * lane + 7 of the descriptor: 1 if the first pixel of a rotated pair is darker than the second.
+ *  smooth: upper left pixel of the smoothed square. */
 static __device__ __forceinline__ uint32_t compare_pairs(const uint8_t *smooth, int lane, vf_rotation_q14 t)
 {
     const int4 *own = reinterpret_cast<const int4 *>(pattern) + 2 * lane;
@@ -129,7 +135,7 @@ static __device__ __forceinline__ uint32_t compare_pairs(const uint8_t *smooth, 
     return bits;
 }
 
-/** A warp describes key points of one camera in turn. */
+/** Describes the key points of a camera, one warp per key point. */
 static __global__ void __launch_bounds__(THREADS) describe_k(const VF_CONSTANT vf_describe_view s)
 {
     __shared__ uint2 disc[VF_DESCRIBE_WARPS][(2 * VF_DISC_RADIUS + 1) * disc_square::GROUPS];
@@ -157,7 +163,7 @@ static __global__ void __launch_bounds__(THREADS) describe_k(const VF_CONSTANT v
                                             rotation);
         reinterpret_cast<uint8_t *>(m.descriptor[s.parity][camera][k].word)[lane] = (uint8_t)bits;
         if (lane == 0) m.angle[s.parity][camera][k] = vf_atan2f((float)my, (float)mx);
-        __syncwarp(); /* before the next key point's pixels overwrite these */
+        __syncwarp(); /* before the warp's next key point overwrites these pixels */
     }
     if (threadIdx.x == 0) vf_clock_end(s.clock);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* detect on the GPU: one launch for all levels and cameras, one kernel from pixels to the best of each cell; NMS scores
- * stay in shared memory. A block owns a tile of one level:
- *   1. pixels of the tile and its margin to shared memory
- *   2. quick test, eight pixels a thread, which every corner passes; the few pixels that pass are listed, so that
+/* detect on the GPU: one launch for all levels and cameras, one kernel from pixels to the best key of each cell. Scores
+ * for non-maximum suppression (NMS) stay in shared memory. A block processes a tile of one level:
+ *   1. pixels of the tile and its margin are loaded to shared memory
+ *   2. quick test (rejects most pixels that are no corners), eight pixels a thread; those that pass are listed, so that
  *   3. segment test and score run with all lanes busy, and
- *   4. non-maximum suppression runs on corners only; local maxima are listed again, so that
- *   5. the Harris response takes one or two passes of the block, however many corners there are
- * Cells need not align with tiles: the best of a cell is a 64-bit atomic maximum in memory, and the lower of the two
- * keys of each such operation is raised into the second best. */
+ *   4. non-maximum suppression runs on corners only; local maxima are listed, so that
+ *   5. the Harris response takes one or two passes of the block
+ * Cells need not align with tiles: the best key of a cell is a 64-bit atomic maximum in global memory. Of the two keys
+ * of each such maximum, the lower one goes into the maximum of the cell's second best keys. */
 #include "kernels/kernel.cuh"
 
 #include "features/detect.h"
@@ -15,53 +15,59 @@
 #include "image/scale.h"
 
 #ifndef VF_DETECT_OCCUPANCY
-#define VF_DETECT_OCCUPANCY 1024 /* least threads resident on a multiprocessor, which bounds registers */
+#define VF_DETECT_OCCUPANCY 1024 /* threads that must fit on a multiprocessor, which limits their registers */
 #endif
-/** Columns of NMS scores of a tile, two warps wide; a margin of the NMS radius on each side is for neighbours only. */
+/** Columns of a tile with scores for non-maximum suppression (NMS): two warps wide, including the NMS radius on each
+ *  side. */
 #define TILE_X 64
-/** Columns of pixels of a tile: those of the scores, the circle on both sides, and on the left up to 8 for
+/** Columns of pixels of a tile: TILE_X, the circle's radius on both sides, and up to 8 more on the left for
  *  alignment. */
 #define PIXEL_X 80
-/** Words of a row of pixels that hold a scored pixel, at most. */
+/** Most words of four pixels in a row of a tile that contain a pixel with a score. */
 #define WORDS_X 17
-/** Bit of a listed pixel that says that its arc is dark; below it is its place in rows of PIXEL_X, from the first row
- *  of scores on. */
+/** Bit of a listed pixel: it may have an arc darker than its centre. Lower bits: index of the pixel in rows of PIXEL_X,
+ *  from the first row of scores. */
 #define DARK_BIT 15
 
-/** Search of one level of one camera, set up by the launcher. */
+/** Corner search in one level of one camera, set up by the launcher. */
 struct search {
     const uint8_t *pixels;
     int32_t pitch, height;
-    vf_detect_limits limits;          /* the first tile begins there */
-    uint64_t *best, *second, *corner; /* keys of the level's culling cells, of the cells */
+    vf_detect_limits limits; /* range of corner positions; the first tile's scores begin one NMS radius before it */
+    uint64_t *best,          /* best key of each culling cell of the level */
+        *second,             /* second best key of each culling cell of the level */
+        *corner;             /* best key of each cell, over all levels */
     int32_t camera, level;
-    uint32_t step_q16;
-    int32_t first_block, across; /* its tiles, row by row: block of the first, number in a row */
-    uint32_t across_reciprocal;
+    uint32_t step_q16;          /* pixels of level 0 per pixel of the level [1/65536] */
+    int32_t first_block,        /* block of the first tile; tiles follow row by row */
+        across;                 /* number of tiles in a row */
+    uint32_t across_reciprocal; /* reciprocal_of(across) */
 };
 
-/** All searches of a launch. */
+/** Corner searches of all levels and cameras, in the order of their blocks. */
 struct searches {
     search picture[VFRONT_CAMERAS * VFRONT_SCALES];
     int32_t count;
-    uint32_t cell_width, cell_height, cull_width, cull_height; /* their reciprocals, for divide() */
+    uint32_t cell_width, cell_height, cull_width, cull_height; /* reciprocal_of() the cell sizes in px, for divide() */
 };
 
-/** Division of a number below 2^16 by a size from 2 to 2^16, as a product with its reciprocal. Exact. */
+/** Reciprocal of a size from 2 to 2^16, for divide(). */
 static uint32_t reciprocal_of(int size) { return 0xffffffffu / (uint32_t)size + 1; }
+/** value / size as a product with reciprocal_of(size), rounded down. Exact for value < 2^16. */
 static __device__ __forceinline__ int divide(int value, uint32_t reciprocal)
 {
     return (int)__umulhi((uint32_t)value, reciprocal);
 }
 
-/** State of the quick test of the four pixels of a word. Of each of the eight pairs of opposite circle pixels, an arc
- *  of nine holds one. Grey levels are halved to 7 bits a byte, so that one addition compares four pixels: bit 7 of each
- *  byte is the result. Grey levels that differ by the threshold differ by at least half of it when halved, so no corner
- *  is lost; false positives fail the full test. */
+/** State of the quick test of four pixels, one byte each. An arc of nine brighter (or darker) circle pixels contains
+ *  one of each of the eight pairs of opposite circle pixels. Grey levels are halved to 7 bits, so that one addition
+ *  compares four pixels; bit 7 of each byte is the result. Halving loses no corner; false positives fail the segment
+ *  test. */
 struct quick_state {
-    uint32_t above;        /* 128 less the least half that counts as brighter; at least 0 */
-    uint32_t below;        /* 128 plus the most that counts as darker; at least 127 */
-    uint32_t bright, dark; /* bit 7: every pair so far has a brighter, a darker pixel */
+    uint32_t above;  /* each byte: 128 minus the least halved grey level that counts as brighter; >= 0 */
+    uint32_t below;  /* each byte: 128 plus the greatest halved grey level that counts as darker; >= 127 */
+    uint32_t bright, /* bit 7 of each byte: 1 if every pair so far has a brighter pixel */
+        dark;        /* bit 7 of each byte: 1 if every pair so far has a darker pixel */
 };
 static __device__ __forceinline__ quick_state quick_state_of(uint32_t centre, int threshold)
 {
@@ -73,23 +79,24 @@ static __device__ __forceinline__ quick_state quick_state_of(uint32_t centre, in
     return v;
 }
 
-/** Result of the quick test: a bit for each of the four pixels that may be a corner, and for each of these whose arc is
- *  dark. It is not of both signs: a circle with a brighter and a darker pixel in each of its eight pairs has eight of
- *  each, and no arc. */
+/** Result of the quick test of four pixels, one bit each. A pixel that passes as brighter and as darker is no corner:
+ *  it has eight circle pixels of each kind, and no arc of nine. */
 struct quick_result {
-    uint32_t passed, dark;
+    uint32_t passed, /* 1: may be a corner */
+        dark;        /* 1: its arc would be darker than the centre */
 };
-/** Bit 7 of each byte as a bit. */
+/** Bits 7 of the four bytes, as bits 0 .. 3. */
 static __device__ __forceinline__ uint32_t four_bits(uint32_t bytes)
 {
     return (bytes >> 7 & 0x01010101u) * 0x01020408u >> 24;
 }
 
-/** Pairs of opposite pixels on the axes; the others. X(x, y) of one. */
+/** Pairs of opposite circle pixels on the axes. X(x, y): offset of one pixel of the pair from the centre [px]. */
 #define AXIS_PAIRS(X) X(0, -3) X(3, 0)
+/** The other six pairs of opposite circle pixels. X(x, y): offset of one pixel of the pair from the centre [px]. */
 #define OTHER_PAIRS(X) X(1, -3) X(2, -2) X(3, -1) X(3, 1) X(2, 2) X(1, 3)
 
-/** Word of four halves at any distance from those `at`. */
+/** Four halved grey levels, one byte each, at offset (dx, dy) from `at`, in rows of PIXEL_X. at: aligned to 4 bytes. */
 static __device__ __forceinline__ uint32_t halves_at(const uint8_t *at, int dx, int dy)
 {
     const uint32_t *word = reinterpret_cast<const uint32_t *>(at + dy * PIXEL_X);
@@ -98,7 +105,7 @@ static __device__ __forceinline__ uint32_t halves_at(const uint8_t *at, int dx, 
                     : word[0];
 }
 
-/** A pair of opposite pixels taken into the state. */
+/** Updates the quick test of four pixels with a pair of opposite circle pixels. (dx, dy): offset of one of them. */
 static __device__ __forceinline__ void test_pair(quick_state &v, const uint8_t *at, int dx, int dy)
 {
     const uint32_t a = halves_at(at, dx, dy), b = halves_at(at, -dx, -dy);
@@ -106,8 +113,8 @@ static __device__ __forceinline__ void test_pair(quick_state &v, const uint8_t *
     v.dark &= (v.below - a) | (v.below - b);
 }
 
-/** Quick test of two words, one below the other, which share most of what is read. Called by whole warps, which return
- *  early if the pairs on the axes rule out all. */
+/** Quick test of two vertically adjacent words of four pixels, which share most reads. to: results of the upper and the
+ *  lower word. Called by whole warps, which return early if the pairs on the axes exclude all pixels. */
 static __device__ __forceinline__ void quick_test(quick_result to[2], const uint8_t *at, int threshold)
 {
     quick_state v[2];
@@ -127,8 +134,8 @@ static __device__ __forceinline__ void quick_test(quick_result to[2], const uint
 #undef TEST
 }
 
-/** Circle of a pixel: word k has pixels k + 4, k, k + 12 and k + 8, from its lowest byte up, so that a bit of each byte
- *  of four words becomes a mask of the circle by few shifts. */
+/** The 16 circle pixels of a centre. Word k holds pixels k + 4, k, k + 12 and k + 8, from its lowest byte. In this
+ *  order few shifts turn a bit of each byte into a mask of the circle. */
 struct ring {
     uint32_t word[4];
 };
@@ -145,9 +152,10 @@ static __device__ __forceinline__ ring load_ring(const uint8_t *centre)
     return r;
 }
 
-/** Starts of the arcs of one sign, of which none is longer than `most`. dark: all bits of the sign. Each byte is
- *  compared with `limit` by its lower seven bits, in a difference without borrow, and by its highest: bit 7 says
- *  greater, or, if dark, not less, which is turned round at the end. */
+/** Starts of arcs of at least `arc` circle pixels, one bit per circle pixel. Pixels of an arc are brighter than centre
+ *  + threshold or darker than centre - threshold. 0 if an arc is longer than `most`. dark: 0 for brighter, all bits for
+ *  darker. The lower seven bits of each byte are compared with `limit` by a difference without borrow, the highest bit
+ *  separately. Bit 7 then means greater or, if dark, not less, which is inverted at the end. */
 static __device__ __forceinline__ uint32_t arc_starts(const ring &r, int centre, int threshold, uint32_t dark, int arc,
                                                       int most)
 {
@@ -167,11 +175,13 @@ static __device__ __forceinline__ uint32_t arc_starts(const ring &r, int centre,
     return most < 16 && vf_detect_runs(twice, most + 1) ? 0 : vf_detect_runs(twice, arc);
 }
 
-/** Score SAD-A: sum of absolute differences over the arc of these starts. */
+/** Corner score SAD-A: sum of absolute differences between centre and arc. starts: from arc_starts(); dark: all bits
+ *  for an arc darker than the centre, else 0; arc: least length of an arc. */
 static __device__ __forceinline__ uint32_t arc_score(const ring &r, int centre, uint32_t starts, uint32_t dark, int arc)
 {
-    const uint32_t counted = vf_detect_arc(starts, arc), spread = __byte_perm(counted, 0, 0x1100);
-    const uint32_t nibbles = (spread & 0xff00ff00u) | (spread >> 4 & 0x00ff00ffu); /* the lower one of each byte */
+    const uint32_t counted = vf_detect_arc(starts, arc), doubled = __byte_perm(counted, 0, 0x1100);
+    /* one bit per circle pixel, four in the lower nibble of each byte */
+    const uint32_t nibbles = (doubled & 0xff00ff00u) | (doubled >> 4 & 0x00ff00ffu);
     uint32_t sum = 0;
 #pragma unroll
     for (int k = 0; k < 4; k++) sum = vf_dot4(r.word[k], nibbles >> k & 0x01010101u, sum);
@@ -179,7 +189,8 @@ static __device__ __forceinline__ uint32_t arc_score(const ring &r, int centre, 
     return (uint32_t)(dark ? -bright : bright);
 }
 
-/** The score by another kind, from the pixels themselves. */
+/** Corner score SAD-B or MT, by `kind`, from the pixels. starts: from arc_starts(); dark: all bits for an arc darker
+ *  than the centre, else 0; arc: least length of an arc. */
 static __device__ __forceinline__ uint32_t other_score(const uint8_t *centre, uint32_t starts, uint32_t dark, int arc,
                                                        int kind)
 {
@@ -191,8 +202,8 @@ static __device__ __forceinline__ uint32_t other_score(const uint8_t *centre, ui
     return vf_detect_arcs_score(circle, *centre, arcs, arc, kind);
 }
 
-/** Copy the pixels of a tile to shared memory, zeros outside the picture, and their halves; eight pixels a lane, a few
- *  rows a warp. All loads are issued before the first result is used. */
+/** Copies the pixels of a tile to shared memory, zeros outside the image, and the same halved to 7 bits. Eight pixels a
+ *  lane, several rows a warp. All loads are issued before the first result is used. */
 template <int WARPS, int PIXEL_Y>
 static __device__ __forceinline__ void load_pixels(uint8_t (*pixel)[PIXEL_X], uint8_t (*half)[PIXEL_X], const search &q,
                                                    int x0, int y0)
@@ -219,20 +230,20 @@ static __device__ __forceinline__ void load_pixels(uint8_t (*pixel)[PIXEL_X], ui
         }
 }
 
-/** True if the corner at i of rows of PIXEL_X is a local maximum: no NMS score within radius R is higher, and none that
- *  is earlier in raster order is equal. With a radius above 1 two scores are compared at a time: they are below 2^15,
- *  so that bit 15, set in `own` beforehand, is still set in `own - other` where own is not less. */
+/** True if the corner at index i, in rows of PIXEL_X, is a local maximum: within radius R no NMS score is higher, and
+ *  no earlier one in raster order is equal. With R > 1 two scores are compared at a time. They are below 2^15, so that
+ *  bit 15, set in `own`, remains set in `own - other` if own is not less. */
 template <int R> static __device__ __forceinline__ bool is_local_maximum(const uint16_t *nms, int i)
 {
     enum { WORDS = R + 1 };
-    if (R == 1) { /* one by one, which takes fewer instructions */
+    if (R == 1) { /* one score at a time, with fewer instructions */
         const uint16_t *above = nms + i - PIXEL_X, *at = nms + i, *below = nms + i + PIXEL_X;
         const int earlier = vf_max(vf_max(above[-1], above[0]), vf_max(above[1], at[-1]));
         const int later = vf_max(vf_max(below[-1], below[0]), vf_max(below[1], at[1]));
         return earlier < *at && later <= *at;
     }
     const uint32_t own = nms[i] * 0x10001u, later = own | 0x80008000u, earlier = (own - 0x10001u) | 0x80008000u;
-    const int first = (i - R) & ~1; /* words: one score too many, on one of the two sides */
+    const int first = (i - R) & ~1; /* reads whole words of two scores: one score too many, on one side */
     const uint32_t *row = reinterpret_cast<const uint32_t *>(nms + first) - R * (PIXEL_X / 2);
     const int centre = (i - first) / 2;
     uint32_t at_least[WORDS];
@@ -248,14 +259,15 @@ template <int R> static __device__ __forceinline__ bool is_local_maximum(const u
             at_least[w] &= than - row[w];
         }
     }
-    at_least[(i - R) & 1 ? 0 : WORDS - 1] |= (i - R) & 1 ? 0x8000u : 0x80000000u; /* ignore the one too many */
+    /* ignores the score outside the radius */
+    at_least[(i - R) & 1 ? 0 : WORDS - 1] |= (i - R) & 1 ? 0x8000u : 0x80000000u;
     uint32_t all = 0x80008000u;
 #pragma unroll
     for (int w = 0; w < WORDS; w++) all &= at_least[w];
     return all == 0x80008000u;
 }
 
-/** Load the first `COUNT` pixels of a row, up to nine, at any alignment. */
+/** Loads COUNT consecutive pixels of a row, up to nine, at any alignment. */
 template <int COUNT> static __device__ __forceinline__ void load_row(int32_t *to, const uint8_t *from)
 {
     const unsigned off = (unsigned)(reinterpret_cast<uintptr_t>(from) & 3);
@@ -268,8 +280,8 @@ template <int COUNT> static __device__ __forceinline__ void load_row(int32_t *to
     }
 }
 
-/** Sums for the Harris response of a pixel of the tile, over a window of 2 * HALF + 1 px. The 1D kernels -1 0 1 and 1
- *  2 1 are applied once to each row, and their results kept for three rows, in registers (paper 001, 5.2). */
+/** Sums for the Harris response of a pixel of the tile, over a window of 2 * HALF + 1 px. The 1D kernels -1 0 1 and 1 2
+ *  1 are applied once to each row. Results of three rows stay in registers (paper 001, 5.2). */
 template <int HALF> static __device__ __forceinline__ vf_harris harris_around(const uint8_t *centre)
 {
     enum { SIDE = 2 * HALF + 1 };
@@ -291,7 +303,7 @@ template <int HALF> static __device__ __forceinline__ vf_harris harris_around(co
     return h;
 }
 
-/** Final score by detect_rank. */
+/** Final score of a corner: `score` if detect_rank is 0, else its Harris response. */
 static __device__ __forceinline__ uint32_t final_score(const vf_detect_tuning &t, uint32_t score, const uint8_t *centre)
 {
     if (!t.detect_rank) return score;
@@ -303,47 +315,51 @@ static __device__ __forceinline__ uint32_t final_score(const vf_detect_tuning &t
     return vf_detect_final_score(&t, score, seven, five);
 }
 
-/** Raise the best key of a cell. Returns it as it was. */
+/** Raises the key of a cell to `key` if that is greater, atomically. Returns the old key. */
 static __device__ __forceinline__ uint64_t raise_key(uint64_t *best, uint64_t key)
 {
     return atomicMax((unsigned long long *)best, (unsigned long long)key);
 }
 
-/** Clears the keys of the next step: every `step`-th one from `first` on. */
+/** Clears the keys of all cells for the next frame, every `step`-th one from `first` on. */
 static __device__ __forceinline__ void clear_next(const vf_detect_view &s, int first, int step)
 {
     for (int camera = 0; camera < s.geometry.cameras; camera++) {
-        for (int i = first; i < s.geometry.places[camera]; i += step)
+        for (int i = first; i < s.geometry.cull_slots[camera]; i += step)
             s.detect->best[s.parity ^ 1][camera][i] = s.detect->second[s.parity ^ 1][camera][i] = 0;
         for (int i = first; i < s.geometry.cells[camera]; i += step) s.detect->corner[s.parity ^ 1][camera][i] = 0;
     }
 }
 
-/** A block: one tile of one level of one camera. R: NMS radius; TILE_Y: rows of NMS scores of a tile. */
+/** Finds the corners in one tile of one level of one camera, by a block. R: radius of non-maximum suppression; TILE_Y:
+ *  rows of a tile with scores. */
 template <int R, int THREADS, int TILE_Y>
 static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
     detect_k(const VF_CONSTANT vf_detect_view s, const searches all)
 {
     enum { WARPS = THREADS / VF_WARP, PIXEL_Y = TILE_Y + 2 * VF_CIRCLE_RADIUS };
     __shared__ __align__(16) uint8_t pixel[PIXEL_Y][PIXEL_X], half[PIXEL_Y][PIXEL_X];
-    __shared__ __align__(16) uint16_t nms[(TILE_Y + 2 * R) * PIXEL_X / 8 * 8 + 8]; /* R rows more above and below */
+    /* NMS scores, 0: no corner; R more rows at top and bottom */
+    __shared__ __align__(16) uint16_t nms[(TILE_Y + 2 * R) * PIXEL_X / 8 * 8 + 8];
     __shared__ uint16_t list[TILE_Y * TILE_X];
-    __shared__ uint16_t maxima[TILE_Y * TILE_X / 4]; /* of 2x2 pixels at most one is a local maximum */
+    __shared__ uint16_t maxima[TILE_Y * TILE_X / 4]; /* at most one local maximum in 2x2 pixels */
     __shared__ int listed, maxima_count;
     const int thread = threadIdx.x, lane = thread % VF_WARP;
     int p = 0;
     while (p + 1 < all.count && (int)blockIdx.x >= all.picture[p + 1].first_block) p++;
     const search &q = all.picture[p];
     const int block = blockIdx.x - q.first_block, row = q.across > 1 ? divide(block, q.across_reciprocal) : block;
+    /* x0, y0: first column and row of the tile's scores, in the level */
     const int x0 = q.limits.x_first + (block - row * q.across) * (TILE_X - 2 * R) - R,
-              y0 = q.limits.y_first + row * (TILE_Y - 2 * R) - R;         /* of the scores */
-    const int left = (x0 - VF_CIRCLE_RADIUS - 1) & ~7, shift = x0 - left; /* 4..11 */
+              y0 = q.limits.y_first + row * (TILE_Y - 2 * R) - R;
+    /* shift: column of x0 in the tile's pixels, 4 .. 11 */
+    const int left = (x0 - VF_CIRCLE_RADIUS - 1) & ~7, shift = x0 - left;
 
     if (thread == 0) {
         vf_clock_start(s.clock, blockIdx.x);
         listed = maxima_count = 0;
     }
-    /* read here, in parallel with the pixels, because it takes as long */
+    /* These values are loaded before the pixels, so that both loads overlap. */
     const int framed = vf_framed(&s.ingest->params, q.camera), pitch0 = s.geometry.scale[q.camera][0].pitch;
     load_pixels<WARPS, PIXEL_Y>(pixel, half, q, left, y0 - VF_CIRCLE_RADIUS);
     for (int i = thread; i < (int)(sizeof nms / sizeof(uint4)); i += THREADS)
@@ -352,12 +368,13 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
 
     const int low = s.tuning.detect_threshold_low;
     const int threshold = low ? low : s.tuning.detect_threshold;
-    /* limits, as columns of pixels and rows of scores of the tile */
+    /* range of corner positions, as columns of pixels and rows of scores of the tile */
     const int first_x = vf_max(0, q.limits.x_first - x0) + shift,
               last_x = vf_min(TILE_X - 1, q.limits.x_last - x0) + shift;
     const uint32_t before = (1u << lane) - 1;
     const int first_y = vf_max(0, q.limits.y_first - y0), last_y = vf_min(TILE_Y - 1, q.limits.y_last - y0);
-    const int pairs = last_y < 0 ? 0 : (last_y / 2 + 1) * WORDS_X; /* of words, as far as rows are searched */
+    /* pairs of vertically adjacent words in the searched rows */
+    const int pairs = last_y < 0 ? 0 : (last_y / 2 + 1) * WORDS_X;
     for (int i = thread; i < (pairs + VF_WARP - 1) / VF_WARP * VF_WARP; i += THREADS) {
         const int pair = i / WORDS_X, ry = vf_min(2 * pair, TILE_Y - 2),
                   column = (shift & ~3) + 4 * (i - pair * WORDS_X);
@@ -365,13 +382,15 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
         quick_test(quick, &half[ry + VF_CIRCLE_RADIUS][column], threshold);
         uint32_t limits = 15u << vf_clamp(first_x - column, 0, 4) & 15u >> vf_clamp(column + 3 - last_x, 0, 4);
         if (i >= pairs) limits = 0;
-        uint32_t own = 0, dark = 0; /* a bit for each candidate, the lower row in bits 4 .. 7; for each dark one */
+        /* own: one bit per pixel that passes the quick test; dark: 1 if its arc would be darker. Bits 0 .. 3 are the
+         * upper row, bits 4 .. 7 the lower row. */
+        uint32_t own = 0, dark = 0;
 #pragma unroll
         for (int r = 0; r < 2; r++) {
             if (ry + r >= first_y && ry + r <= last_y) own |= (quick[r].passed & limits) << 4 * r;
             dark |= quick[r].dark << 4 * r;
         }
-        /* place of the thread's first one, from the bits of all counts */
+        /* place: number of candidates of lower lanes, from the ballots of all bits of `count` */
         const int count = __popc(own);
         int place = 0;
         uint32_t any = 0;
@@ -400,10 +419,10 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
         const uint32_t dark = 0u - (uint32_t)(list[k] >> DARK_BIT);
         const uint8_t *centre = pixel[VF_CIRCLE_RADIUS] + i;
         const ring circle = load_ring(centre);
-        const int arc = s.tuning.detect_arc, most = s.tuning.detect_arc_most, kind = s.tuning.detect_score;
+        const int arc = VF_DETECT_ARC, most = s.tuning.detect_arc_most, kind = s.tuning.detect_score;
         uint32_t starts = arc_starts(circle, *centre, s.tuning.detect_threshold, dark, arc, most);
-        const bool strong = starts;
-        if (!strong && low) starts = arc_starts(circle, *centre, low, dark, arc, most);
+        const bool high = starts;
+        if (!high && low) starts = arc_starts(circle, *centre, low, dark, arc, most);
         if (!starts) continue;
         if (masked) {
             const int ry = i / PIXEL_X, rx = i - ry * PIXEL_X - shift;
@@ -413,13 +432,13 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
         }
         const uint32_t score = kind == VFRONT_SCORE_SAD_A ? arc_score(circle, *centre, starts, dark, arc)
                                                           : other_score(centre, starts, dark, arc, kind);
-        nms[R * PIXEL_X + i] = (uint16_t)vf_detect_nms_score(strong ? score : 0, score);
+        nms[R * PIXEL_X + i] = (uint16_t)vf_detect_nms_score(high ? score : 0, score);
     }
     __syncthreads();
 
     VF_STATIC_ASSERT(TILE_Y * TILE_X <= 32 * THREADS, "a bit for each candidate of a thread");
     VF_STATIC_ASSERT(TILE_Y % 2 == 0, "the quick test takes rows by two");
-    uint32_t own = 0; /* candidates of the thread that are local maxima */
+    uint32_t own = 0; /* one bit for each of the thread's candidates that is a local maximum */
     for (int k = thread, bit = 0; k < candidates; k += THREADS, bit++) {
         const int i = list[k] & ((1 << DARK_BIT) - 1);
         if (nms[R * PIXEL_X + i] && is_local_maximum<R>(nms, R * PIXEL_X + i)) own |= 1u << bit;
@@ -436,9 +455,9 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
     for (int k = thread; k < corners; k += THREADS) {
         const int i = maxima[k], ry = i / PIXEL_X, x = x0 + i - ry * PIXEL_X - shift, y = y0 + ry;
         const uint32_t found = nms[R * PIXEL_X + i];
-        const uint32_t score = final_score(s.tuning, found % VF_NMS_STRONG, pixel[VF_CIRCLE_RADIUS] + i);
-        const uint64_t key = vf_detect_key(found >= VF_NMS_STRONG, score, q.level, x, y);
-        const int x_px = vf_pixel0(x, q.step_q16), y_px = vf_pixel0(y, q.step_q16); /* of level 0 */
+        const uint32_t score = final_score(s.tuning, found % VF_NMS_HIGH, pixel[VF_CIRCLE_RADIUS] + i);
+        const uint64_t key = vf_detect_key(found >= VF_NMS_HIGH, score, q.level, x, y);
+        const int x_px = vf_pixel0(x, q.step_q16), y_px = vf_pixel0(y, q.step_q16); /* position in level 0 */
         raise_key(q.corner + divide(y_px, all.cell_height) * s.geometry.cells_x[q.camera] +
                       divide(x_px, all.cell_width),
                   key);
@@ -450,7 +469,8 @@ static __global__ void __launch_bounds__(THREADS, VF_DETECT_OCCUPANCY / THREADS)
     if (thread == 0) vf_clock_end(s.clock);
 }
 
-/** Set up the search of a level; returns the block after its last. */
+/** Sets up the search of a level of a camera. rows: rows of scores of a tile; block: first block of the search. Returns
+ *  the block after its last. */
 static int set_up(const vf_detect_view *s, search *q, int camera, int level, int rows, int block)
 {
     const vf_level &l = s->geometry.scale[camera][level];
@@ -473,7 +493,7 @@ static int set_up(const vf_detect_view *s, search *q, int camera, int level, int
     return block + q->across * (int)vf_blocks(height, rows - 2 * radius);
 }
 
-/** Set up all searches; returns the number of blocks. */
+/** Sets up the searches of all levels and cameras. rows: rows of scores of a tile. Returns the number of blocks. */
 static int set_up_all(const vf_detect_view *s, searches *all, int rows)
 {
     int blocks = 0;
@@ -488,7 +508,7 @@ static int set_up_all(const vf_detect_view *s, searches *all, int rows)
     return blocks;
 }
 
-/** Launch with tiles of ROWS rows of scores. */
+/** Launches detect_k with tiles of ROWS rows of scores. */
 template <int THREADS, int ROWS> static void launch(const vf_detect_view *s, cudaStream_t stream)
 {
     searches all;
@@ -501,15 +521,14 @@ template <int THREADS, int ROWS> static void launch(const vf_detect_view *s, cud
     }
 }
 
-/** Threads of a block and rows of scores of its tile. If nearly all blocks are resident at once, many threads on few
- *  rows finish sooner; else few threads on many rows have less overlap of tiles and less time at barriers. (H200,
- *  752x480, 8 levels, radius 1, 256 threads, with a longer form of the segment test: 13.9 us with 32 rows, 14.5 with
- *  44; two such pictures 23.3 and 22.4; one on 8 multiprocessors 134 and 123.) */
+/** Two sizes of blocks. Many threads on few rows are faster if nearly all blocks are resident at once; otherwise few
+ *  threads on many rows have less tile overlap and fewer barriers. (H200, 752x480, 8 levels, 256 threads: one image
+ *  13.9 us with 32 rows, 14.5 with 44; two images 23.3 and 22.4.) */
 #ifndef VF_DETECT_FEW_ROWS
-#define VF_DETECT_FEW_THREADS 256
-#define VF_DETECT_FEW_ROWS 32
-#define VF_DETECT_MANY_THREADS 128
-#define VF_DETECT_MANY_ROWS 44
+#define VF_DETECT_FEW_THREADS 256  /* threads of a block, if nearly all blocks are resident */
+#define VF_DETECT_FEW_ROWS 32      /* rows of scores of its tile */
+#define VF_DETECT_MANY_THREADS 128 /* threads of a block otherwise */
+#define VF_DETECT_MANY_ROWS 44     /* rows of scores of its tile */
 #endif
 
 extern "C" cudaError_t vf_detect_cuda(const vf_detect_view *s, cudaStream_t stream)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Nearest descriptors of a few key points of one level, by a block, for stereo and match. The block has them as rows; a
- * thread tests one key point of the other picture against all rows, so that a load serves several tests. Candidates go
- * into a list in shared memory, and descriptors are compared by the list: few pairs are candidates, and they lie in few
- * lanes. The list keeps the distances, from which the second best elsewhere follows without another comparison. */
+/* Nearest descriptors of several key points of one level, by a block, for stereo and match. The block holds these key
+ * points as rows. A thread tests one key point of the other image against all rows, so that a load serves several
+ * tests. Candidate pairs are listed in shared memory and descriptors compared by list, because few pairs are
+ * candidates. The list stores the distances, from which the second best distance follows: the least of all candidates
+ * apart from the best one (vf_points_apart()). */
 #ifndef VF_NEAREST_CUH
 #define VF_NEAREST_CUH
 
@@ -12,12 +13,12 @@
 #include "features/describe.h"
 
 #if VFRONT_DESCRIPTORS
-#define VF_NEAREST_THREADS 128 /* of a block */
+#define VF_NEAREST_THREADS 128 /* threads of a block */
 #ifndef VF_NEAREST_LIST
-#define VF_NEAREST_LIST 2048 /* capacity of the list; more candidates are compared in parts */
+#define VF_NEAREST_LIST 2048 /* capacity of a block's list; more candidate pairs are compared in parts */
 #endif
 
-/** Descriptor: 256 bits. */
+/** Descriptor of a key point, 256 bits. */
 struct vf_descriptor {
     uint4 low, high;
 };
@@ -29,8 +30,7 @@ static __device__ __forceinline__ vf_descriptor vf_load_descriptor(const vfront_
     return vf_descriptor{at[0], at[1]};
 }
 
-/** Hamming distance of two descriptors. Full adders add triples of words bit by bit first, because population counts
- *  are slow. */
+/** Hamming distance of two descriptors. Full adders first add triples of words, because population counts are slow. */
 static __device__ __forceinline__ uint32_t vf_hamming(const vf_descriptor &a, const vf_descriptor &b)
 {
     const uint32_t x0 = a.low.x ^ b.low.x, x1 = a.low.y ^ b.low.y, x2 = a.low.z ^ b.low.z, x3 = a.low.w ^ b.low.w;
@@ -41,51 +41,55 @@ static __device__ __forceinline__ uint32_t vf_hamming(const vf_descriptor &a, co
     return (uint32_t)(__popc(ones0) + __popc(ones1) + __popc(x6) + __popc(x7) + 2 * (__popc(twos0) + __popc(twos1)));
 }
 
-/** Rows of a block: key points of one level, from `first` on; count 0: none. */
-struct vf_rows {
-    int level, first, count;
+/** Rows of a block: consecutive key points of one level. */
+struct vf_nearest_rows {
+    int level, first, /* index of the first key point in its image */
+        count;        /* number of key points, 0: none */
 };
 
-/** Rows of a block, of `most` each; a level begins with a block. first: index of the first key point of each level. */
-static __device__ __forceinline__ vf_rows vf_rows_of(const uint32_t first[VFRONT_SCALES + 1], int most, int block)
+/** Key points of block number `block`, at most `most`. A level begins with a new block. first: index of the first key
+ *  point of each level. */
+static __device__ __forceinline__ vf_nearest_rows vf_nearest_rows_of(const uint32_t first[VFRONT_SCALES + 1], int most,
+                                                                     int block)
 {
-    vf_rows rows = {0, 0, 0};
+    vf_nearest_rows rows = {0, 0, 0};
 #pragma unroll
     for (int level = 0; level < VFRONT_SCALES; level++) {
         const int begin = (int)first[level], points = (int)first[level + 1] - begin,
                   blocks = (points + most - 1) / most;
         if (block >= 0 && block < blocks)
-            rows = vf_rows{level, begin + block * most, vf_min(points - block * most, most)};
+            rows = vf_nearest_rows{level, begin + block * most, vf_min(points - block * most, most)};
         block -= blocks;
     }
     return rows;
 }
-/** Number of blocks for so many key points. */
-static inline unsigned vf_rows_blocks(int points, int most) { return vf_blocks(points, most) + VFRONT_SCALES; }
+/** Number of blocks for `points` key points in all levels, at most `most` a block. */
+static inline unsigned vf_nearest_blocks(int points, int most) { return vf_blocks(points, most) + VFRONT_SCALES; }
 
-/** Shared memory of a block. A candidate in the list: distance << 20 | row << 16 | index. */
+/** Shared memory of a block. ROWS: most key points of a block (rows). */
 template <int ROWS> struct vf_nearest {
-    vf_descriptor word[ROWS];
-    uint32_t list[VF_NEAREST_LIST];
-    uint32_t best[ROWS];   /* vf_packed_match(), VF_NONE: none */
-    uint32_t second[ROWS]; /* distance of the second best elsewhere; 256: none */
-    int listed;
+    vf_descriptor word[ROWS];       /* descriptors of the rows */
+    uint32_t list[VF_NEAREST_LIST]; /* candidate pairs: distance << 20 | row << 16 | index in the other image */
+    uint32_t best[ROWS];            /* vf_packed_match() of each row's best candidate; VF_NONE: none */
+    uint32_t second[ROWS];          /* least distance of a candidate apart from a row's best one [bits]; 256: none */
+    int listed;                     /* number of candidate pairs, also those that do not fit the list */
 };
 
-/** Key points of the other picture. */
+/** Key points of the other image, with which a block compares its own. */
 struct vf_nearest_others {
     const vf_point *point;
     const vfront_descriptor_t *descriptor;
-    int first, end;    /* those that are tested */
-    uint32_t distance; /* largest distance of a best candidate */
-    uint32_t *back;    /* their best rows, vf_packed_match(), updated */
+    int first, end;    /* key points to test: first .. end - 1 */
+    uint32_t distance; /* largest Hamming distance of a best candidate [bits] */
+    uint32_t *back;    /* vf_packed_match() of each of these key points with its best row, updated */
 };
 
-/** Lists the candidates among others[from] .. others[end - 1]. Returns 0 if the list is too small for them. */
+/** Lists the candidate pairs of the block's rows with key points from .. end - 1 of the other image. test(j): one bit
+ *  per row, 1 if key point j is a candidate. Returns false if the pairs exceed the list. */
 template <int ROWS, typename Test>
 static __device__ __forceinline__ bool vf_nearest_list(vf_nearest<ROWS> &n, int from, int end, Test test)
 {
-    __syncthreads(); /* the list may still be in use */
+    __syncthreads(); /* other warps may still use the list of a previous call */
     if (threadIdx.x == 0) n.listed = 0;
     __syncthreads();
     for (int j = from + (int)threadIdx.x; j < end; j += VF_NEAREST_THREADS) {
@@ -98,9 +102,10 @@ static __device__ __forceinline__ bool vf_nearest_list(vf_nearest<ROWS> &n, int 
     return n.listed <= VF_NEAREST_LIST;
 }
 
-/** Compares the listed candidates that pass a second test: best candidates both ways. */
+/** Compares the descriptors of the listed pairs that pass a second test, test(row, j). Updates the best candidate of
+ *  each row, and of each key point of the other image. */
 template <int ROWS, typename Test>
-static __device__ __forceinline__ void vf_nearest_compare(vf_nearest<ROWS> &n, const vf_rows &rows,
+static __device__ __forceinline__ void vf_nearest_compare(vf_nearest<ROWS> &n, const vf_nearest_rows &rows,
                                                           const vf_nearest_others &others, Test test)
 {
     VF_STATIC_ASSERT(ROWS <= 16, "four bits");
@@ -116,7 +121,8 @@ static __device__ __forceinline__ void vf_nearest_compare(vf_nearest<ROWS> &n, c
     }
 }
 
-/** Second best of the rows, among the candidates compared by the same thread. */
+/** Finds the second best distance of each row. A thread reads the list entries that it wrote in
+ *  vf_nearest_compare(). */
 template <int ROWS>
 static __device__ __forceinline__ void vf_nearest_second(vf_nearest<ROWS> &n, const vf_nearest_others &others)
 {
@@ -128,11 +134,11 @@ static __device__ __forceinline__ void vf_nearest_second(vf_nearest<ROWS> &n, co
     }
 }
 
-/** Best and second best candidates of the rows, in n.best and n.second, for all threads. descriptor: of the rows.
- *  near(j) returns a bit for each row that key point j may be a candidate of; test(row, j) says whether it is. Called
- *  by all threads of a block. */
+/** Finds the best and second best candidate of each row of a block, for n.best and n.second. descriptor: of the image
+ *  of the rows. near(j): one bit per row, 1 if key point j of the other image may be its candidate; test(row, j): true
+ *  if it is. Called by all threads of a block. */
 template <int ROWS, typename Near, typename Test>
-static __device__ __forceinline__ void vf_find_nearest(vf_nearest<ROWS> &n, const vf_rows &rows,
+static __device__ __forceinline__ void vf_find_nearest(vf_nearest<ROWS> &n, const vf_nearest_rows &rows,
                                                        const vfront_descriptor_t *descriptor,
                                                        const vf_nearest_others &others, Near near, Test test)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* select on the GPU. Aggregation, where the tuning asks for it, is a launch of its own, in small blocks, because each
- * corner takes long. The selection is one block for each group; its threads mostly hold all of the group's corners in
+/* select on the GPU. Aggregation, if on, is a separate launch of small blocks, because each corner takes long.
+ * Selection has one block per group of culling cells, whose threads usually hold all corners of the group in
  * registers. */
 #include "kernels/block.cuh"
 
@@ -8,11 +8,11 @@
 
 #define AGGREGATE_THREADS 64
 
-/** Sets the bits of the culling cells whose corners aggregation keeps; a thread a cell. */
+/** Sets one bit for each culling cell whose corner aggregation keeps. One thread per cell. */
 static __global__ void __launch_bounds__(AGGREGATE_THREADS) aggregate_k(const VF_CONSTANT vf_select_view s)
 {
     const int camera = blockIdx.y, cell = blockIdx.x * AGGREGATE_THREADS + threadIdx.x,
-              cells = s.geometry.places[camera];
+              cells = s.geometry.cull_slots[camera];
     const uint64_t *best = s.detect->best[s.parity][camera];
     if (threadIdx.x == 0) vf_clock_start(s.clock, blockIdx.x + camera);
     const uint64_t key = cell < cells ? best[cell] : 0;
@@ -21,20 +21,25 @@ static __global__ void __launch_bounds__(AGGREGATE_THREADS) aggregate_k(const VF
     if (threadIdx.x % VF_WARP == 0 && cell < cells) s.select->kept[camera][cell / 32] = bits;
 }
 
-/** Group of a camera: its culling cells from `first` on; index in key[] of its first key point; its quota. */
+/** Group of culling cells of a camera. */
 struct group {
-    int camera, number, first, cells, output, quota;
+    int camera, number, /* index of the group */
+        first,          /* index of its first culling cell */
+        cells,          /* number of its culling cells */
+        output,         /* index in key[] of its first key point */
+        quota;          /* most key points of the group */
 };
 static __device__ __forceinline__ group group_of(const vf_select_view &s, int camera, int number)
 {
-    const int output = s.geometry.group_first[number], cells = s.geometry.places[camera] / s.geometry.groups;
+    const int output = s.geometry.group_first[number], cells = s.geometry.cull_slots[camera] / s.geometry.groups;
     const group g = {camera, number, number * cells, cells, output, s.geometry.group_first[number + 1] - output};
     return g;
 }
 
-/** Batch of a group's corners that aggregation keeps, eight a thread, of cells VF_BLOCK apart; all eight loads are in
- *  flight at once. */
+/** Keys of a batch per thread. */
 #define BATCH 8
+/** Keys of a group's corners that aggregation keeps: each thread has those of BATCH culling cells, VF_BLOCK apart. 0:
+ *  none. All loads are in flight at once. */
 struct batch {
     uint64_t key[BATCH];
 };
@@ -53,15 +58,17 @@ static __device__ __forceinline__ batch load_batch(const vf_select_view &s, cons
     return h;
 }
 
-/** Counts of put_batch(), in shared memory: keys of each row of a batch by warp, made sums of those before; all keys of
- *  a row; keys so far that are second best. */
+/** Numbers of keys that put_batch() writes, in shared memory. Row k of a batch consists of the k-th key of every
+ *  thread. */
 struct put_counts {
-    int start[BATCH][VF_WARPS], total[BATCH], seconds;
+    int start[BATCH][VF_WARPS], /* [row][warp] number of keys that the warp writes; later: that lower warps write */
+        total[BATCH],           /* [row] number of keys that all warps write */
+        seconds;                /* number of keys of second best corners written so far */
 };
 
-/** Write the keys of a batch that are at least `cut.best`, and with SECOND those of the second best corners of the same
- *  cells that are at least `cut.second`, in the order of cells, the best of a cell first. Returns their number; adds
- *  that of the second best ones to count.seconds. */
+/** Writes the keys of a batch that are at least `cut.best`, in the order of cells. With SECOND, keys of the cells'
+ *  second best corners that are at least `cut.second` follow the best key of their cell. Returns the number of keys
+ *  written; adds that of second best corners to count.seconds. */
 template <bool SECOND>
 static __device__ int put_batch(uint64_t *to, const batch &h, const batch &second, const vf_select_cut &cut,
                                 put_counts &count)
@@ -70,7 +77,7 @@ static __device__ int put_batch(uint64_t *to, const batch &h, const batch &secon
     const auto first_votes = [&](int k) { return __ballot_sync(VF_ALL, h.key[k] >= cut.best); };
     const auto second_votes = [&](int k) { return SECOND ? __ballot_sync(VF_ALL, second.key[k] >= cut.second) : 0u; };
     int seconds = 0;
-    __syncthreads(); /* start may still be in use for the previous batch */
+    __syncthreads(); /* other warps may still read start for the previous batch */
 #pragma unroll
     for (int k = 0; k < BATCH; k++) {
         const int own = __popc(first_votes(k)), more = __popc(second_votes(k));
@@ -104,31 +111,32 @@ static __device__ int put_batch(uint64_t *to, const batch &h, const batch &secon
     return before;
 }
 
-/** Corners of a group in all threads, called by all: number of strong ones, and of all. each_key: as of
- *  vf_kth_best_key(). */
+/** Numbers of corners of a group, returned to all threads. each_key: as for vf_kth_best_key(). Called by all threads of
+ *  a block. */
 struct corners_count {
-    uint32_t strong, all;
+    uint32_t high, /* corners above the first threshold */
+        all;       /* corners above either threshold */
 };
 template <typename EachKey> static __device__ __forceinline__ corners_count count_corners(EachKey each_key)
 {
     __shared__ corners_count count;
-    uint32_t strong = 0, all = 0;
+    uint32_t high = 0, all = 0;
     each_key([&](uint64_t key) {
-        strong += __popc(__ballot_sync(VF_ALL, key >= VF_KEY_STRONG));
+        high += __popc(__ballot_sync(VF_ALL, key >= VF_KEY_HIGH));
         all += __popc(__ballot_sync(VF_ALL, key != 0));
     });
-    __syncthreads(); /* count may still be in use from a previous call */
-    if (threadIdx.x == 0) count.strong = count.all = 0;
+    __syncthreads(); /* other warps may still read count of a previous call */
+    if (threadIdx.x == 0) count.high = count.all = 0;
     __syncthreads();
     if (threadIdx.x % VF_WARP == 0) {
-        atomicAdd(&count.strong, strong);
+        atomicAdd(&count.high, high);
         atomicAdd(&count.all, all);
     }
     __syncthreads();
     return count;
 }
 
-/** A block: one group of one camera. */
+/** Selects the key points of one group of one camera, by a block. */
 static __global__ void __launch_bounds__(VF_BLOCK) select_k(const VF_CONSTANT vf_select_view s)
 {
     vf_select_memory &m = *s.select;
@@ -140,7 +148,7 @@ static __global__ void __launch_bounds__(VF_BLOCK) select_k(const VF_CONSTANT vf
     if (threadIdx.x == 0) put.seconds = 0;
     if (threadIdx.x == 0 && !vf_aggregated(&s.tuning)) vf_clock_start(s.clock, g.number + g.camera);
     batch h = load_batch(s, g, best, 0);
-    const uint64_t *list = best; /* the one of which h is a batch */
+    const uint64_t *list = best; /* keys in global memory, best or second best, of which h holds a batch */
     const auto each_key = [&](auto work) {
         for (int first = 0; first < g.cells; first += BATCH * VF_BLOCK) {
             if (!one_batch) h = load_batch(s, g, list, first);
@@ -154,11 +162,11 @@ static __global__ void __launch_bounds__(VF_BLOCK) select_k(const VF_CONSTANT vf
     };
 
     const corners_count bests = count_corners(each_key);
-    vf_group_corners n = {bests.strong, bests.all, 0};
-    const int filled = vf_select_filled(&s.tuning, n.strong, (uint32_t)g.quota);
+    vf_group_corners n = {bests.high, bests.all, 0};
+    const int filled = vf_select_filled(&s.tuning, n.high, (uint32_t)g.quota);
     if (filled) {
         turn_to(second);
-        n.strong_second = count_corners(each_key).strong;
+        n.high_second = count_corners(each_key).high;
     }
     vf_select_cut cut = vf_select_cut_of(n, filled, (uint32_t)g.quota);
     turn_to(cut.of_second ? second : best);
@@ -183,7 +191,7 @@ static __global__ void __launch_bounds__(VF_BLOCK) select_k(const VF_CONSTANT vf
 extern "C" cudaError_t vf_select_cuda(const vf_select_view *s, cudaStream_t stream)
 {
     int cells = 0;
-    for (int camera = 0; camera < s->geometry.cameras; camera++) cells = vf_max(cells, s->geometry.places[camera]);
+    for (int camera = 0; camera < s->geometry.cameras; camera++) cells = vf_max(cells, s->geometry.cull_slots[camera]);
     if (vf_aggregated(&s->tuning))
         aggregate_k<<<dim3(vf_blocks(cells, AGGREGATE_THREADS), s->geometry.cameras), AGGREGATE_THREADS, 0, stream>>>(
             *s);

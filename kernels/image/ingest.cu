@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* ingest on the GPU. A thread converts 16 pixels at a time from the aligned 16-byte words that hold them, for any
- * alignment of the picture; neighbouring lanes have neighbouring chunks, across the ends of rows. Host memory is
- * read in place, over the bus, which a few thread blocks saturate as well as many; and each reads over the bus first
- * where its picture lies, one after the other. */
+/* ingest on the GPU. A thread converts 16 pixels at a time from the aligned 16-byte words that contain them, at any
+ * alignment of the image. Neighbouring lanes have neighbouring chunks, across row ends. Host memory is read in place,
+ * over the bus, which a few blocks saturate. Each block first reads the address of its image. */
 #include "kernels/kernel.cuh"
 
 #include "image/ingest.h"
 
 #ifndef VF_INGEST_BLOCKS
-#define VF_INGEST_BLOCKS 4 /* thread blocks per camera */
+#define VF_INGEST_BLOCKS 4 /* blocks per camera that convert its image */
 #endif
 #define THREADS 1024
-#define CHUNK 16 /* pixels that a thread converts at a time */
-#define AHEAD 4  /* chunks that a thread reads before it writes the first */
+#define CHUNK 16 /* pixels converted at a time by a thread */
+#define AHEAD 4  /* chunks of CHUNK pixels that a thread reads before it writes the first */
 
-/** A plane to convert: rows of pixels in a vfront_format_t, to rows of bytes. */
+/** Image plane to convert: from rows of pixels in a vfront_format_t to rows of grey bytes. */
 struct plane_copy {
     const uint8_t *from;
     uint8_t *to;
@@ -22,7 +21,7 @@ struct plane_copy {
     int32_t to_pitch, width, height;
 };
 
-/** 16 grey pixels, from the 4 or 8 words that hold them in their own format. */
+/** Converts 16 pixels to grey bytes. in: the 4 or 8 words that contain them in their format. */
 static __device__ __forceinline__ uint4 to_grey(const uint32_t *in, uint32_t format)
 {
     uint32_t out[4];
@@ -38,7 +37,8 @@ static __device__ __forceinline__ uint4 to_grey(const uint32_t *in, uint32_t for
     return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-/** 16 pixels from any address. Reads only aligned 16-byte words that hold one of the first `bytes` bytes. */
+/** Loads 16 pixels from any address as grey bytes. Reads only aligned 16-byte words that contain one of the first
+ *  `bytes` bytes. */
 static __device__ __forceinline__ uint4 load_chunk(const uint8_t *from, int bytes, uint32_t format)
 {
     const unsigned off = (unsigned)(reinterpret_cast<uintptr_t>(from) & 15);
@@ -60,7 +60,7 @@ static __device__ __forceinline__ uint4 load_chunk(const uint8_t *from, int byte
     return to_grey(w, format);
 }
 
-/** Conversion of the up to CHUNK pixels from (x, y) on. */
+/** Converts up to CHUNK pixels of a plane, from (x, y) on. */
 static __device__ __forceinline__ void copy_chunk(const plane_copy &c, int x, int y)
 {
     const uint8_t *from = c.from + (size_t)y * c.from_pitch;
@@ -68,20 +68,20 @@ static __device__ __forceinline__ void copy_chunk(const plane_copy &c, int x, in
     const int pixels = vf_min(CHUNK, c.width - x), bytes = vf_format_bytes(c.format);
     if (pixels == CHUNK && (y + 1 < c.height || x + CHUNK < c.width)) {
         *reinterpret_cast<uint4 *>(to + x) = load_chunk(from + x * bytes, CHUNK * bytes, c.format);
-    } else { /* the end of a row; and the last chunk of the picture, so that nothing after the picture is read */
+    } else { /* at the end of a row, and for the plane's last chunk, so that nothing after the image is read */
         for (int i = x; i < x + pixels; i++) to[i] = vf_ingest_pixel(from, c.format, i);
     }
 }
 
-/** 1 where chunks are aligned words of grey bytes, that is, need no conversion. */
+/** 1 if the plane needs no conversion: grey bytes, in rows aligned to 16 bytes. */
 static __device__ __forceinline__ bool is_copy(const plane_copy &c)
 {
     return vf_format_bytes(c.format) == 1 &&
            (((uint32_t) reinterpret_cast<uintptr_t>(c.from) | c.from_pitch) & 15) == 0;
 }
 
-/** Copy of a plane of aligned words by all thread blocks of a camera. A thread reads AHEAD words before it writes the
- *  first: each load from the host takes a microsecond or two, and a load behind a store is not moved before it. */
+/** Copies a plane that needs no conversion, by all blocks of a camera. A thread reads AHEAD words of 16 bytes before it
+ *  writes the first: a load from the host takes 1 to 2 us, and the compiler moves no load before a store. */
 static __device__ __forceinline__ void copy_aligned(const plane_copy &c, int block)
 {
     const int across = (c.width + CHUNK - 1) / CHUNK, chunks = across * c.height, step = VF_INGEST_BLOCKS * THREADS;
@@ -105,7 +105,7 @@ static __device__ __forceinline__ void copy_aligned(const plane_copy &c, int blo
     }
 }
 
-/** Conversion of a plane by all thread blocks of a camera, of which this is number `block`. */
+/** Converts a plane, by all blocks of a camera. block: index of the calling block, 0 .. VF_INGEST_BLOCKS - 1. */
 static __device__ __forceinline__ void copy_plane(const plane_copy &c, int block)
 {
     const int across = (c.width + CHUNK - 1) / CHUNK, chunks = across * c.height;
@@ -115,7 +115,7 @@ static __device__ __forceinline__ void copy_plane(const plane_copy &c, int block
         copy_chunk(c, i % across * CHUNK, i / across);
 }
 
-/** Parameters of the frame, by one block. */
+/** Copies the parameters of the frame from host memory, by one block. */
 static __device__ __forceinline__ void copy_parameters(const vf_ingest_view &s)
 {
     const int words = sizeof(vf_params) / 4;
@@ -125,8 +125,8 @@ static __device__ __forceinline__ void copy_parameters(const vf_ingest_view &s)
             s.given)[threadIdx.x];
 }
 
-/** Grid: 1 + VF_INGEST_BLOCKS x cameras. The first block of camera 0 has the parameters alone: behind a part of a
- *  picture they would wait for the bus. */
+/** Copies parameters and images of the frame. Grid: 1 + VF_INGEST_BLOCKS, cameras. The first block of camera 0 copies
+ *  only the parameters, which would otherwise wait for image data on the bus. */
 static __global__ void __launch_bounds__(THREADS) ingest_k(const VF_CONSTANT vf_ingest_view s)
 {
     __shared__ vf_source source;

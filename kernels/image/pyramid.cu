@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* pyramid on the GPU: one launch for all levels and cameras. A thread block makes the statistics of a tile of 64x64
- * px of level 0 and the part of every level that comes from it, which needs no pixel of other tiles. A thread makes
- * 2x2 px of level 1 and a pixel of level 2; the few pixels of the coarser levels go through shared memory. */
+/* pyramid on the GPU: one launch for all levels and cameras. A block computes the statistics of a tile of 64x64 px of
+ * level 0, and its part of every level. It needs no pixel of other tiles. A thread computes 2x2 px of level 1 and one
+ * pixel of level 2; the few pixels of coarser levels go through shared memory. */
 #include "kernels/kernel.cuh"
 
 #include "image/pyramid.h"
 
-#define SIDE 16 /* threads along a side of the tile; each has 4x4 px */
+#define SIDE 16 /* threads along a side of a tile; each has 4x4 px */
 
-/** 4 pixels of level 0 from (x, y) on, a byte each; 0 beyond the picture. */
+/** Four pixels of level 0 from (x, y) on, one byte each; 0 beyond the image. */
 static __device__ __forceinline__ uint32_t load_four(const uint8_t *pixels, const vf_level &l, int x, int y)
 {
     if (y >= l.height || x >= l.width) return 0;
@@ -16,8 +16,8 @@ static __device__ __forceinline__ uint32_t load_four(const uint8_t *pixels, cons
     return x + 4 <= l.width ? four : four & (0xffffffffu >> (8 * (x + 4 - l.width)));
 }
 
-/** Adds the pixels of a thread to the statistics; width, height: pixels from its first one to the border of the
- *  picture. */
+/** Adds the 4x4 pixels of a thread to statistics of its tile. width, height: from its first pixel to the border of the
+ *  image. */
 static __device__ __forceinline__ void add_pixels(vf_tile_stats &t, const int v[4][4], int width, int height)
 {
     for (int y = 0; y < 4; y++)
@@ -33,7 +33,7 @@ static __device__ __forceinline__ void add_pixels(vf_tile_stats &t, const int v[
                 t.edge += vf_tile_edge(v[y][x], v[y][x + 1], v[y + 1][x], v[y + 1][x + 1]);
 }
 
-/** Adds the statistics of a warp's threads to those of the tile, in shared memory. All lanes must take part. */
+/** Adds the statistics of a warp to those of the tile, in shared memory. Called by whole warps. */
 static __device__ __forceinline__ void add_stats(vf_tile_stats *tile, const vf_tile_stats &mine, int lane)
 {
     const int sum = vf_warp_sum(mine.sum), dark = vf_warp_sum(mine.dark), bright = vf_warp_sum(mine.bright),
@@ -45,7 +45,7 @@ static __device__ __forceinline__ void add_stats(vf_tile_stats *tile, const vf_t
     atomicAdd(&tile->edge, edge);
 }
 
-/** Stores a pixel of a level, where the level has one. */
+/** Stores pixel (x, y) of a level if it lies inside the level. */
 static __device__ __forceinline__ void store_pixel(const vf_pyramid_view &s, int camera, int level, int x, int y,
                                                    uint8_t grey)
 {
@@ -53,7 +53,7 @@ static __device__ __forceinline__ void store_pixel(const vf_pyramid_view &s, int
     if (x < l.width && y < l.height) (s.pyramid->pixels[s.parity][camera] + l.offset)[(size_t)y * l.pitch + x] = grey;
 }
 
-/** Grid: tiles across x tiles down x cameras. */
+/** Statistics and pyramid of one tile per block. Grid: tiles along x, tiles along y, cameras. */
 static __global__ void __launch_bounds__(SIDE *SIDE) pyramid_k(const VF_CONSTANT vf_pyramid_view s)
 {
     __shared__ vf_tile_stats tile;
@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(SIDE *SIDE) pyramid_k(const VF_CONSTANT
         vf_clock_start(s.clock, blockIdx.x + blockIdx.y + camera);
         tile = vf_tile_stats{0, 0, 0, 0};
     }
-    if (x0 >= l.width || y0 >= l.height) return; /* the whole thread block: cameras may differ in size */
+    if (x0 >= l.width || y0 >= l.height) return; /* a whole block, because cameras may differ in image size */
     __syncthreads();
 
     const uint8_t *pixels = s.pictures.level0[s.parity][camera];
@@ -90,7 +90,7 @@ static __global__ void __launch_bounds__(SIDE *SIDE) pyramid_k(const VF_CONSTANT
     uint8_t grey = vf_pyramid_mean(half[0][0], half[0][1], half[1][0], half[1][1]);
     int side = SIDE;
     for (int level = 2; level < s.geometry.levels; level++, side /= 2) {
-        uint8_t(*from)[SIDE] = coarse[level % 2]; /* this level within the tile */
+        uint8_t(*from)[SIDE] = coarse[level % 2]; /* pixels of this level in the tile */
         if (tx < side && ty < side) {
             store_pixel(s, camera, level, (x0 >> level) + tx, (y0 >> level) + ty, grey);
             from[ty][tx] = grey;

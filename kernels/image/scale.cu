@@ -1,59 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/* scale on the GPU: one launch for all levels and cameras; every level comes from level 0, so none waits for
- * another. A thread block makes a tile of a level, one column of it a thread and group:
- *   1. weights of its columns and rows, each once, to shared memory
- *   2. of each row of level 0 below the tile the weighted sum over the support of each column, by four-byte dot
- *      products; two rows of sums share a word of shared memory, so that
- *   3. a pixel is a sum over pairs of rows, each pair one dot product */
+/* scale on the GPU: one launch for all levels and cameras; every level is made from level 0. A block makes a tile of a
+ * level, one column a thread and group:
+ *   1. weights of its columns and rows are computed once, in shared memory
+ *   2. for each row of level 0 under the tile: weighted sums over the support of each column, as dot products;
+ *      two rows of sums share a word of shared memory, so that
+ *   3. a pixel is a sum over pairs of rows, one dot product per pair */
 #include "kernels/kernel.cuh"
 
 #include "image/scale.h"
 
 #define TILE_X 64
 #ifndef VF_SCALE_TILE_Y
-#define VF_SCALE_TILE_Y 32 /* rows of a tile, fewer where they need more rows of level 0 than PAIRS pairs */
+#define VF_SCALE_TILE_Y 32 /* rows of a tile; fewer if they need more than PAIRS pairs of level 0 rows */
 #define VF_SCALE_THREADS 128
 #endif
 #define TILE_Y VF_SCALE_TILE_Y
 #define THREADS VF_SCALE_THREADS
 #define GROUPS (THREADS / TILE_X)
-#define PAIRS 64
-#define BATCH 3 /* pairs of rows whose loads a thread issues before it uses the first */
-/** Words with a weight, one byte each, for every pixel of level 0 in the support of a column; in that of a row, which
- *  begins with an even row of level 0. */
-#define WORDS_MOST ((VF_SCALE_TAPS + 3) / 4)
-#define ROW_WORDS_MOST ((VF_SCALE_TAPS + 4) / 4)
+#define PAIRS 64 /* most pairs of level 0 rows under a tile */
+#define BATCH 3  /* pairs of level 0 rows that a thread loads before it uses the first */
+/** Most words of weights of a column: one byte for every level 0 pixel in its support. */
+#define WORDS_MAX ((VF_SCALE_TAPS + 3) / 4)
+/** Most words of weights of a row: one byte for every level 0 row in its support, from an even row on. */
+#define ROW_WORDS_MAX ((VF_SCALE_TAPS + 4) / 4)
 
-/** One level of one camera, with its range of thread blocks. */
+/** Scaling of level 0 to one level of one camera, and its blocks. */
 struct job {
-    const uint8_t *from; /* level 0 */
-    uint8_t *to;         /* the level made */
+    const uint8_t *from; /* pixels of level 0 */
+    uint8_t *to;         /* pixels of the level to make */
     int32_t from_pitch, height0, pitch, width, height;
-    int32_t words, row_words; /* words of weights of a column, of a row */
-    int32_t rows;             /* of a tile */
+    int32_t words, /* words of weights of a column */
+        row_words; /* words of weights of a row */
+    int32_t rows;  /* rows of a tile of the level */
     uint32_t step_q16, inverse_q19;
-    int32_t first_block, across; /* thread blocks: the first of this level, and their number along a row */
+    int32_t first_block, /* first block of this level in the launch */
+        across;          /* number of blocks along a row */
 };
 
-/** All levels of all cameras, in the order of their thread blocks. */
+/** Scaling to all levels of all cameras, in the order of their blocks. */
 struct jobs {
     job level[VFRONT_CAMERAS * VFRONT_SCALES];
     int32_t count;
 };
 
-/** A tile in shared memory. */
+/** Weights and sums of a tile, in shared memory. */
 struct tile {
-    uint32_t column_weight[WORDS_MOST][TILE_X]; /* a byte for each pixel of the support [1/256] */
+    /* weights of a column: one byte per level 0 pixel of its support [1/256] */
+    uint32_t column_weight[WORDS_MAX][TILE_X];
     struct {
-        uint32_t weight[ROW_WORDS_MOST]; /* a byte for each row of level 0, from the first pair on */
-        int32_t first_pair;              /* of the support */
+        uint32_t weight[ROW_WORDS_MAX]; /* weights of a row: one byte per level 0 row, from first_pair on [1/256] */
+        int32_t first_pair; /* first pair of level 0 rows in the support, counted from the tile's first pair */
     } row[TILE_Y];
-    /* Weighted sums of two rows of level 0, the upper one in the lower half. What is behind the last pair is read, but
-     * has no weight. */
-    uint32_t sum[PAIRS + 2 * ROW_WORDS_MOST][TILE_X];
+    /* Weighted sums along two rows of level 0, the upper row in the lower half. Sums after the last pair are read with
+     * weight 0. */
+    uint32_t sum[PAIRS + 2 * ROW_WORDS_MAX][TILE_X];
 };
 
-/** Four weights along one axis, of the pixels of level 0 from j on in pixel u of a level of `size` px. */
+/** Weights of level 0 pixels j .. j + 3 in pixel u of a level of `size` px, along one axis, one byte each. */
 static __device__ __forceinline__ uint32_t four_weights(int u, int size, int j, uint32_t inverse_q19)
 {
     uint32_t four = 0;
@@ -71,13 +74,14 @@ static __device__ __forceinline__ uint32_t four_weights(int u, int size, int j, 
     return four;
 }
 
-/** First pixel of level 0 in the support of pixel u of a level. */
+/** First pixel of level 0 in the support of pixel u of a level, along one axis. */
 static __device__ __forceinline__ int first_of(const job &q, int u)
 {
     return vf_scale_first(vf_scale_support(u), q.step_q16, q.inverse_q19);
 }
 
-/** Weights of the columns u0 .. and of the rows v0 .. of a tile. first: row of level 0 of its first pair. */
+/** Computes the weights of the columns from u0 on and of the rows from v0 on of a tile. first: level 0 row of the
+ *  tile's first pair. */
 static __device__ __forceinline__ void make_weights(tile &t, const job &q, int u0, int v0, int first)
 {
     const int columns = TILE_X * q.words;
@@ -94,13 +98,13 @@ static __device__ __forceinline__ void make_weights(tile &t, const job &q, int u
     }
 }
 
-/** Words of some pairs of rows that hold the support of a column. */
+/** Words of level 0 that contain the support of a column, in BATCH pairs of rows. */
 template <int WORDS> struct batch {
     uint32_t word[BATCH][2][WORDS + 1];
 
-    /** Loads of every GROUPS-th pair from `pair` on. at: aligned word that holds the first pixel of the support in the
-     *  first row of level 0. Below the last row that row is read once more. The last word may lie beyond the row; its
-     *  weights are then 0. */
+    /** Loads every GROUPS-th pair of level 0 rows from `pair` on. at: aligned word with the first pixel of the support,
+     *  in row 0 of level 0; first: row of pair 0. The last row repeats below the image. The last word may lie beyond
+     *  the row, with weights 0. */
     __device__ __forceinline__ void load(const job &q, const uint8_t *at, int first, int pair)
     {
 #pragma unroll
@@ -113,7 +117,8 @@ template <int WORDS> struct batch {
                 for (int w = 0; w <= WORDS; w++) word[b][r][w] = from[w];
             }
     }
-    /** Weighted sums of these pairs. off: pixels of the first word before the support, 0..3. */
+    /** Stores the weighted sums along the rows of the loaded pairs. off: pixels of the first word before the support, 0
+     *  .. 3; pairs: number of pairs under the tile. */
     __device__ __forceinline__ void add_up(tile &t, const uint32_t weight[WORDS], int off, int column, int pair,
                                            int pairs) const
     {
@@ -130,7 +135,7 @@ template <int WORDS> struct batch {
     }
 };
 
-/** Pixel of a column in row r of the tile. words: of weights of a row, at most MOST. */
+/** Pixel of the level in a column and row r of the tile. words: words of weights of a row, at most MOST. */
 template <int MOST> static __device__ __forceinline__ uint8_t pixel_of(const tile &t, int r, int column, int words)
 {
     const uint32_t *sum = &t.sum[t.row[r].first_pair][column];
@@ -144,7 +149,7 @@ template <int MOST> static __device__ __forceinline__ uint8_t pixel_of(const til
     return vf_scale_round(grey);
 }
 
-/** The tile whose first pixel is (u0, v0). */
+/** Makes a tile of the level, by a block. (u0, v0): its first pixel. */
 template <int WORDS> static __device__ __forceinline__ void make_tile(tile &t, const job &q, int u0, int v0)
 {
     const int column = threadIdx.x % TILE_X, group = threadIdx.x / TILE_X, u = vf_min(u0 + column, q.width - 1);
@@ -175,11 +180,11 @@ template <int WORDS> static __device__ __forceinline__ void make_tile(tile &t, c
         for (int r = group; r < v_end - v0; r += GROUPS) to[r * q.pitch] = pixel_of<2>(t, r, column, 2);
     } else {
         for (int r = group; r < v_end - v0; r += GROUPS)
-            to[r * q.pitch] = pixel_of<ROW_WORDS_MOST>(t, r, column, q.row_words);
+            to[r * q.pitch] = pixel_of<ROW_WORDS_MAX>(t, r, column, q.row_words);
     }
 }
 
-/** Grid: the tiles of all jobs, one after the other. */
+/** Scales level 0 to all levels of all cameras, one tile per block. */
 static __global__ void __launch_bounds__(THREADS) scale_k(const VF_CONSTANT vf_scale_view s, const jobs all)
 {
     __shared__ tile t;
@@ -194,11 +199,11 @@ static __global__ void __launch_bounds__(THREADS) scale_k(const VF_CONSTANT vf_s
     else if (q.words == 2)
         make_tile<2>(t, q, u0, v0);
     else
-        make_tile<WORDS_MOST>(t, q, u0, v0);
+        make_tile<WORDS_MAX>(t, q, u0, v0);
     if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
-/** Job of a level of a camera, whose first thread block is `block`. Returns the block after its last. */
+/** Sets up the scaling to a level of a camera. block: its first block. Returns the block after its last. */
 static int add_job(const vf_scale_view *s, job *q, int camera, int level, int block)
 {
     const vf_level &l = s->geometry.scale[camera][level], &l0 = s->geometry.scale[camera][0];
@@ -211,9 +216,9 @@ static int add_job(const vf_scale_view *s, job *q, int camera, int level, int bl
     q->height = l.height;
     q->step_q16 = s->geometry.step_q16[level];
     q->inverse_q19 = s->geometry.inverse_q19[level];
-    /* One word for a support of 3 pixels and a part of one more, two for 7 and a part. */
-    q->words = q->step_q16 <= 3u << 15 ? 1 : q->step_q16 <= 7u << 15 ? 2 : WORDS_MOST;
-    const int taps = (int)((2 * q->step_q16 + 65535) >> 16) + 1; /* at most, in the support of a row */
+    /* One word of weights covers a support of 3 px and a part of another, two words 7 px and a part. */
+    q->words = q->step_q16 <= 3u << 15 ? 1 : q->step_q16 <= 7u << 15 ? 2 : WORDS_MAX;
+    const int taps = (int)((2 * q->step_q16 + 65535) >> 16) + 1; /* most level 0 rows in the support of a row */
     q->row_words = (taps + 1 + 3) / 4;
     q->rows = vf_clamp((int)((2u * PAIRS - 3u) * 65536u / q->step_q16) - 1, 1, TILE_Y);
     q->first_block = block;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* smooth on the GPU: one launch for all levels and cameras. A thread makes 4 neighbouring px of VF_SMOOTH_ROWS rows.
- * It computes the weighted sums along each input row once, with four-byte dot products, and adds them to all output
- * rows within the radius. */
+/* smooth on the GPU: one launch for all levels and cameras. A thread makes 4 neighbouring px of VF_SMOOTH_ROWS rows. It
+ * computes the weighted sums along each input row once, with four-byte dot products, and adds them to all output rows
+ * within the radius. */
 #include "kernels/kernel.cuh"
 
 #include "image/smooth.h"
 
 #ifndef VF_SMOOTH_ROWS
-#define VF_SMOOTH_ROWS 8 /* rows per thread */
+#define VF_SMOOTH_ROWS 8 /* image rows that a thread makes */
 #endif
 #define ROWS VF_SMOOTH_ROWS
 #define WARPS 4
@@ -16,22 +16,23 @@
 
 #if VFRONT_DESCRIPTORS
 
-/** One level of one camera, with its range of thread blocks. */
+/** Smoothing of one level of one camera, and its blocks. */
 struct job {
     const uint8_t *from;
     uint8_t *to;
     int32_t pitch, width, height;
-    int32_t first_block, across; /* thread blocks: the first of this level, and their number along a row */
+    int32_t first_block, /* first block of this level in the launch */
+        across;          /* number of blocks along a row */
 };
 
-/** All levels of all cameras, in the order of their thread blocks. */
+/** Smoothing of all levels of all cameras, in the order of their blocks. */
 struct jobs {
     job level[VFRONT_CAMERAS * VFRONT_SCALES];
     int32_t count;
 };
 
-/** Weighted sums along the row of four neighbouring pixels. w: the 4 px before them, they themselves, and the 4 px
- *  after. */
+/** Weighted sums along a row, for four neighbouring pixels. w: words of the 4 px before them, of the pixels, and of the
+ *  4 px after them. */
 static __device__ __forceinline__ void smooth_row(uint32_t sum[4], const uint32_t w[3])
 {
     const uint32_t v[] = {VF_SMOOTH_WEIGHTS};
@@ -44,19 +45,22 @@ static __device__ __forceinline__ void smooth_row(uint32_t sum[4], const uint32_
     }
 }
 
-/** Border reflection of a thread's three words, the same in all its rows: byte permutations without a branch, so
- *  that the three reflected pixels at an end of a row cost the other threads of the warp nothing. */
+/** Reflection of a thread's three words of a row at the image border, the same in all its rows. Byte permutations
+ *  without a branch, so that row ends cost the other threads of the warp nothing. */
 struct reflection {
-    uint32_t middle, right; /* selectors for __byte_perm() that give the middle and the right word */
-    bool first; /* the thread has the first pixels of the row: the left word is a reflection of the middle one */
-    bool near;  /* at most 3 px to the end: the right word is made of the left and the middle one */
+    uint32_t middle, right; /* selectors of __byte_perm() for the middle and the right word */
+    bool first;             /* at the first pixels of a row: the left word is the middle one reflected */
+    bool near;              /* at most 3 px to the row end: the right word is made of the left and the middle one */
 };
 
-/** x: the thread's first pixel; rest: pixels from there to the end of the row, 1 or more. */
+/** Border reflection for a thread's words. x: column of its first pixel; rest: pixels from there to the end of the row,
+ *  >= 1. */
 static __device__ __forceinline__ reflection find_reflection(int x, int rest)
 {
     reflection e = {0, 0, x == 0, rest <= 3};
-    for (int i = 4; i < 12; i++) { /* bytes of the middle and the right word; the row ends before byte rest + 4 */
+    /* i counts bytes from the left word on: 4 .. 11 are the middle and the right word. The row ends before byte rest +
+     * 4. */
+    for (int i = 4; i < 12; i++) {
         const int from = i < rest + 4 ? i : vf_max(2 * rest + 6 - i, 0);
         if (i < 8)
             e.middle |= (uint32_t)from << (4 * (i - 4));
@@ -66,7 +70,7 @@ static __device__ __forceinline__ reflection find_reflection(int x, int rest)
     return e;
 }
 
-/** The word at `at` and its neighbours on both sides, reflected at the ends of the row. */
+/** Loads the word of four pixels at `at` and its neighbours on both sides, reflected at the row ends. */
 static __device__ __forceinline__ void load_words(uint32_t w[3], const uint8_t *at, const reflection &e)
 {
     const uint32_t *word = reinterpret_cast<const uint32_t *>(at);
@@ -76,7 +80,7 @@ static __device__ __forceinline__ void load_words(uint32_t w[3], const uint8_t *
     w[2] = __byte_perm(e.near ? left : middle, e.near ? middle : right, e.right);
 }
 
-/** Stores the first `count` of four pixels, all four at once where it can. `to` is a multiple of 4. */
+/** Stores the first `count` of four pixels, as one word if possible. `to` is aligned to 4 bytes. */
 static __device__ __forceinline__ void store_four(uint8_t *to, uint32_t four, int count)
 {
     if (count >= 4) {
@@ -86,7 +90,7 @@ static __device__ __forceinline__ void store_four(uint8_t *to, uint32_t four, in
     }
 }
 
-/** Grid: the thread blocks of all jobs, one after the other. */
+/** Smooths all levels of all cameras. The blocks of one level follow those of another. */
 static __global__ void __launch_bounds__(WARPS *VF_WARP) smooth_k(const VF_CONSTANT vf_smooth_view s, const jobs all)
 {
     const uint32_t weight[] = {VF_SMOOTH_WEIGHTS};
@@ -102,7 +106,7 @@ static __global__ void __launch_bounds__(WARPS *VF_WARP) smooth_k(const VF_CONST
         uint32_t word[ROWS + 2 * VF_SMOOTH_RADIUS][3], sum[ROWS][4];
 #pragma unroll
         for (int i = 0; i < ROWS + 2 * VF_SMOOTH_RADIUS; i++) {
-            /* clamped: rows that enter no pixel of the level */
+            /* clamped, because rows below the image that contribute to no pixel are loaded too */
             const int y = vf_clamp(vf_mirror(y0 + i - VF_SMOOTH_RADIUS, q.height), 0, q.height - 1);
             load_words(word[i], q.from + y * q.pitch + x, e);
         }
@@ -130,7 +134,7 @@ static __global__ void __launch_bounds__(WARPS *VF_WARP) smooth_k(const VF_CONST
     if (threadIdx.x == 0) vf_clock_end(s.clock);
 }
 
-/** Job of a level of a camera, whose first thread block is `block`. Returns the block after its last. */
+/** Sets up the smoothing of a level of a camera. block: its first block. Returns the block after its last. */
 static int add_job(const vf_smooth_view *s, job *q, int camera, int level, int block)
 {
     const vf_level &l = s->geometry.scale[camera][level];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* keyframe on the GPU: a thread a word of a new keyframe, a thread a keyframe for its density; these need no state and
- * no motion of this frame and run beside them. Then one block. */
+/* keyframe on the GPU. Two early launches run concurrently with estimator and motion: commit_k copies the words of a
+ * new keyframe, evict_k computes the eviction key of each keyframe, one thread each. Then decide_k, one block, decides
+ * whether the frame becomes a keyframe. */
 #include "kernels/kernel.cuh"
 
 #include "map/keyframe.h"
@@ -8,16 +9,16 @@
 #if VFRONT_MAP
 
 #define THREADS 256
-#define CROWD_THREADS 32
+#define EVICT_THREADS 32
 
 static __global__ void __launch_bounds__(THREADS) commit_k(const VF_CONSTANT vf_keyframe_view s)
 {
     vf_keyframe_commit(&s);
 }
 
-static __global__ void __launch_bounds__(CROWD_THREADS) crowd_k(const VF_CONSTANT vf_keyframe_view s)
+static __global__ void __launch_bounds__(EVICT_THREADS) evict_k(const VF_CONSTANT vf_keyframe_view s)
 {
-    vf_keyframe_crowd(&s);
+    vf_keyframe_evict_keys(&s);
 }
 
 static __global__ void __launch_bounds__(THREADS) decide_k(const VF_CONSTANT vf_keyframe_view s)
@@ -34,7 +35,7 @@ extern "C" cudaError_t vf_keyframe_early_cuda(const vf_keyframe_view *s, cudaStr
 {
 #if VFRONT_MAP
     commit_k<<<8, THREADS, 0, stream>>>(*s);
-    crowd_k<<<VFRONT_KEYFRAMES / CROWD_THREADS, CROWD_THREADS, 0, stream>>>(*s);
+    evict_k<<<VFRONT_KEYFRAMES / EVICT_THREADS, EVICT_THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loop on the GPU: one block, a thread a pair of claims. */
+/* loop on the GPU: one block; one thread compares each pair of loop hypotheses. */
 #include "kernels/kernel.cuh"
 
 #include "map/loop.h"

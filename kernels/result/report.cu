@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* report on the GPU, in one launch: block 0 writes the tracks, block 1 all but the lists, the others key points,
- * matches and stixels, VF_MIRROR_BLOCKS more the mirror where one is wanted, and the block that finishes last the
- * ticket. All of it goes to pinned memory on the host; records are assembled in shared memory first, because long runs
- * of bytes cross the bus faster than single fields. */
+/* report on the GPU, in one launch. Block 0 writes the tracks, block 1 all of the result but its lists. The next blocks
+ * write key points, matches, loops and stixels, and VF_MIRROR_BLOCKS more the mirror if there is one. The block that
+ * finishes last writes the ticket. All output goes to pinned host memory. Records are assembled in shared memory,
+ * because long transfers use the bus better. */
 #include "kernels/kernel.cuh"
 
 #include "result/carry.h"
 #include "result/report.h"
 
 #define THREADS 512
-/* Key points that a block writes at a time: enough for a long run, few enough for many blocks. */
+/* Key points that a block writes at a time: enough for a long transfer, few enough for many blocks. */
 #define PORTION 128
-/* Blocks that write the mirror. */
+/* Blocks that write the mirror: a copy, in host memory, of the data for the next frame. */
 #ifndef VF_MIRROR_BLOCKS
 #define VF_MIRROR_BLOCKS 16
 #endif
 
-/** Writes the records of the first `count` threads of a block as one run of 32-bit words; by all threads. shared: count
- *  records. */
+/** Writes the records `mine` of the first `count` threads of a block as one run of 32-bit words. shared: room for
+ *  `count` records in shared memory. Called by all threads of the block. */
 template <typename Record> static __device__ void put_records(Record *to, Record *shared, const Record &mine, int count)
 {
     __syncthreads();
@@ -28,7 +28,7 @@ template <typename Record> static __device__ void put_records(Record *to, Record
         reinterpret_cast<uint32_t *>(to)[i] = from[i];
 }
 
-/** Copies a struct by words, by one warp. */
+/** Copies a struct word by word, by one warp. */
 template <typename T> static __device__ __forceinline__ void copy_by_warp(T *to, const T *from)
 {
     VF_STATIC_ASSERT(sizeof(T) % 4 == 0, "copied by words");
@@ -37,10 +37,10 @@ template <typename T> static __device__ __forceinline__ void copy_by_warp(T *to,
         reinterpret_cast<uint32_t *>(to)[i] = reinterpret_cast<const uint32_t *>(from)[i];
 }
 
-/** What health is made of. */
+/** Sums over each camera's image, for the health of the result. */
 struct sums {
-    vf_light_total light[VFRONT_CAMERAS];
-    uint32_t occupied[VFRONT_CAMERAS];
+    vf_brightness_total brightness[VFRONT_CAMERAS];
+    uint32_t occupied[VFRONT_CAMERAS]; /* number of cells with a corner */
 };
 
 /** Shared memory of a block. */
@@ -50,7 +50,7 @@ union work {
     sums sum;
 };
 
-/** Tracks and ended tracks, by one block. track: THREADS of them. */
+/** Writes the tracks and the ended tracks, by one block. track: THREADS records of shared memory. */
 static __device__ void put_tracks(const vf_report_view &s, vfront_track_t *track, vfront_result_t *out)
 {
     vfront_lost_t *lost = reinterpret_cast<vfront_lost_t *>(track);
@@ -72,7 +72,8 @@ static __device__ void put_tracks(const vf_report_view &s, vfront_track_t *track
     }
 }
 
-/** Key points of a camera from number `first` on, PORTION at most, with angles and descriptors. keypoint: PORTION. */
+/** Writes the key points of a camera from number `first` on, at most PORTION, with angles and descriptors. keypoint:
+ *  PORTION records of shared memory. */
 static __device__ void put_keypoints(const vf_report_view &s, int camera, int first, int count,
                                      vfront_keypoint_t *keypoint, vfront_result_t *out)
 {
@@ -96,7 +97,7 @@ static __device__ void put_keypoints(const vf_report_view &s, int camera, int fi
     put_records(out->keypoints[camera] + first, keypoint, k, mine);
 }
 
-/** Stereo depths and temporal matches, spread over `blocks` blocks of which this is number `block`. */
+/** Writes stereo depths and temporal matches, distributed over `blocks` blocks. block: number of the calling block. */
 static __device__ void put_matches(const vf_report_view &s, vfront_result_t *out, int block, int blocks)
 {
 #if VFRONT_STEREO
@@ -121,15 +122,16 @@ static __device__ void put_matches(const vf_report_view &s, vfront_result_t *out
     (void)s, (void)out, (void)block, (void)blocks;
 }
 
-/** Loops and the correspondences of one, likewise. */
+/** Writes the loops and the correspondences of one loop, distributed over `blocks` blocks. block: number of the calling
+ *  block. */
 static __device__ void put_loops(const vf_report_view &s, vfront_result_t *out, int block, int blocks)
 {
 #if VFRONT_MAP
     VF_STATIC_ASSERT(sizeof(vfront_loop_t) % 4 == 0 && sizeof(vfront_loop_pair_t) % 4 == 0, "copied by words");
-    const vf_loop_counts counts = vf_loop_count(s.loop, s.keyframe, s.overlap, s.geometry.active, s.parity);
+    const vf_loop_counts counts = vf_loop_count(s.loop, s.keyframe, s.relpose, s.geometry.active, s.parity);
     const int first = block * THREADS + threadIdx.x, step = blocks * THREADS;
     const uint32_t *loop = reinterpret_cast<const uint32_t *>(s.loop->loop),
-                   *pair = counts.pairs ? reinterpret_cast<const uint32_t *>(vf_loop_pairs(s.loop, s.overlap)) : NULL;
+                   *pair = counts.pairs ? reinterpret_cast<const uint32_t *>(vf_loop_pairs(s.loop, s.relpose)) : NULL;
     for (int i = first; i < (int)(counts.loops * sizeof(vfront_loop_t) / 4); i += step)
         reinterpret_cast<uint32_t *>(out->loops)[i] = loop[i];
     for (int i = first; i < (int)(counts.pairs * sizeof(vfront_loop_pair_t) / 4); i += step)
@@ -138,7 +140,7 @@ static __device__ void put_loops(const vf_report_view &s, vfront_result_t *out, 
     (void)s, (void)out, (void)block, (void)blocks;
 }
 
-/** Stixels, obstacles and the road, spread over the blocks as above. */
+/** Writes stixels, obstacles and the road, distributed over `blocks` blocks. block: number of the calling block. */
 static __device__ void put_stixels(const vf_report_view &s, vfront_result_t *out, int block, int blocks)
 {
 #if VFRONT_STIXELS
@@ -147,7 +149,7 @@ static __device__ void put_stixels(const vf_report_view &s, vfront_result_t *out
     for (int i = first; i < columns * VFRONT_SEGMENTS; i += step) {
         const int column = i / VFRONT_SEGMENTS, k = i % VFRONT_SEGMENTS;
         if (k < m.segments[column])
-            out->stixels[column][k] = vf_stixel_result(&s.stixel_geometry, &s.stixel_tuning, &m.segment[column][k]);
+            out->stixels[column][k] = vf_stixel_result(&s.stixel_geometry, &m.segment[column][k]);
     }
     for (int i = first; i < columns; i += step) out->stixels_count[i] = m.segments[i];
     for (int i = first; i < VFRONT_OBSTACLE_BINS; i += step) out->obstacles_cm[i] = vf_report_obstacle(&s, i);
@@ -156,7 +158,7 @@ static __device__ void put_stixels(const vf_report_view &s, vfront_result_t *out
     (void)s, (void)out, (void)block, (void)blocks;
 }
 
-/** Number of columns, and of those with too many segments, by one warp. */
+/** Writes the number of columns, and of columns with too many segments, by one warp. */
 static __device__ void count_columns(const vf_report_view &s, vfront_result_t *out)
 {
 #if VFRONT_STIXELS
@@ -172,7 +174,7 @@ static __device__ void count_columns(const vf_report_view &s, vfront_result_t *o
     (void)s, (void)out;
 }
 
-/** Copies whole words, spread over `blocks` blocks of which this is number `block`. */
+/** Copies words, distributed over `blocks` blocks. block: number of the calling block. */
 static __device__ void put_words(void *to, const void *from, size_t bytes, int block, int blocks)
 {
     uint32_t *word = reinterpret_cast<uint32_t *>(to);
@@ -180,15 +182,16 @@ static __device__ void put_words(void *to, const void *from, size_t bytes, int b
         word[i] = reinterpret_cast<const uint32_t *>(from)[i];
 }
 
-/** Mirror of what the next step needs, but for what report itself hands on, spread over blocks likewise. */
+/** Writes the mirror: a copy of the data for the next frame, except report's own members. Distributed over `blocks`
+ *  blocks; block: number of the calling block. */
 static __device__ void put_mirror(const vf_report_view &s, int block, int blocks)
 {
     const vf_refill_memory &r = *s.refill;
     const uint32_t points = s.bearing->count[s.parity][0], tracks = r.counts[s.parity].count,
                    before = s.ingest->params.frame ? r.counts[s.parity ^ 1].count : 0;
-    const int stated = vf_window_stated(s.window, s.geometry.active),
-              keyed = vf_keyframe_due(s.keyframe, s.geometry.active, s.parity);
-    (void)stated, (void)keyed;
+    const int has_state = vf_vio_has_state(s.vio, s.geometry.active),
+              is_keyframe = vf_keyframe_due(s.keyframe, s.geometry.active, s.parity);
+    (void)has_state, (void)is_keyframe;
     vf_carry_mirror &m = *s.mirror;
     vf_carry *c = &m.set[s.parity];
 #define MIRROR(stage, member, part, extent)                                                                            \
@@ -209,18 +212,18 @@ static __device__ void put_mirror(const vf_report_view &s, int block, int blocks
     }
 }
 
-/** Brightness statistics of a camera, by one warp, the same in every lane. */
-static __device__ vf_light_total total_light(const vf_report_view &s, int camera)
+/** Brightness statistics of a camera's image, by one warp, the same in every lane. */
+static __device__ vf_brightness_total total_brightness(const vf_report_view &s, int camera)
 {
     const vf_level &l = s.geometry.level[camera][0];
     const int tiles = (l.width + VF_TILE - 1) / VF_TILE * ((l.height + VF_TILE - 1) / VF_TILE);
-    vf_light_total t = {0, 0, 0, 0};
+    vf_brightness_total t = {0, 0, 0, 0};
     for (int i = threadIdx.x % VF_WARP; i < tiles; i += VF_WARP) {
-        const vf_tile_stats light = s.pyramid->tile[camera][i];
-        t.sum += light.sum;
-        t.edge += light.edge;
-        t.dark += light.dark;
-        t.bright += light.bright;
+        const vf_tile_stats brightness = s.pyramid->tile[camera][i];
+        t.sum += brightness.sum;
+        t.edge += brightness.edge;
+        t.dark += brightness.dark;
+        t.bright += brightness.bright;
     }
     for (int step = VF_WARP / 2; step; step /= 2) {
         t.sum += __shfl_xor_sync(VF_ALL, t.sum, step);
@@ -231,7 +234,7 @@ static __device__ vf_light_total total_light(const vf_report_view &s, int camera
     return t;
 }
 
-/** Number of cells of a camera with a corner for tracks, by one warp. */
+/** Number of cells of a camera that contain a corner, by one warp. */
 static __device__ int count_occupied(const vf_report_view &s, int camera)
 {
     const int cells = s.geometry.cells[camera];
@@ -242,7 +245,8 @@ static __device__ int count_occupied(const vf_report_view &s, int camera)
     return vf_warp_sum(count);
 }
 
-/** Motions and the prediction, by one warp: copied by words, since a thread that copies alone waits for each load. */
+/** Writes the motions and the predicted motion, by one warp. They are copied by words, because a single thread would
+ *  wait for each load. */
 static __device__ void put_motions(const vf_report_view &s, vfront_result_t *out)
 {
     const int lane = threadIdx.x % VF_WARP;
@@ -262,16 +266,34 @@ static __device__ void put_motions(const vf_report_view &s, vfront_result_t *out
         vf_predict_result(s.predict, s.geometry.active, &out->predicted);
 }
 
-/** State of the IMU, by one warp. */
-static __device__ void put_state(const vf_report_view &s, vfront_result_t *out)
+/** Writes the observations for the estimator's supervisor, distributed over `blocks` blocks. block: number of the
+ *  calling block. */
+static __device__ void put_observations(const vf_report_view &s, int block, int blocks)
 {
-#if VFRONT_WINDOW
-    if (vf_report_ran(&s, VF_BIT(window))) return copy_by_warp(&out->nav, &s.window->nav);
+#if VFRONT_VIO
+    VF_STATIC_ASSERT(sizeof(vf_observation) % 4 == 0, "copied by words");
+    const int words = (int)vf_report_observations(&s) * (int)(sizeof(vf_observation) / 4);
+    const uint32_t *from = reinterpret_cast<const uint32_t *>(s.observe->observation);
+    uint32_t *to = reinterpret_cast<uint32_t *>(s.vio_out->observation);
+    for (int i = block * THREADS + threadIdx.x; i < words; i += blocks * THREADS) to[i] = from[i];
 #endif
-    if (threadIdx.x % VF_WARP == 0) vf_window_result(s.window, s.geometry.active, &out->nav);
+    (void)s, (void)block, (void)blocks;
 }
 
-/** Times and counts, by one thread. Not inlined: else nvcc 11.8 does not come to an end for sm_53. */
+/** Writes the estimator's state, and its summary for the estimator's supervisor, by one warp. */
+static __device__ void put_nav(const vf_report_view &s, vfront_result_t *out)
+{
+#if VFRONT_VIO
+    if (threadIdx.x % VF_WARP == 0) {
+        vf_vio_summary_of(s.vio, s.geometry.active, s.vio_out);
+        s.vio_out->observations = vf_report_observations(&s);
+    }
+    if (vf_report_ran(&s, VF_BIT(vio))) return copy_by_warp(&out->nav, &s.vio->nav);
+#endif
+    if (threadIdx.x % VF_WARP == 0) vf_vio_result(s.vio, s.geometry.active, &out->nav);
+}
+
+/** Writes times and counts, by one thread. Not inlined, because nvcc 11.8 does not terminate otherwise for sm_53. */
 static __device__ __noinline__ void put_counts(const vf_report_view &s, vfront_result_t *out)
 {
     const vf_params &params = s.ingest->params;
@@ -293,16 +315,16 @@ static __device__ __noinline__ void put_counts(const vf_report_view &s, vfront_r
 #endif
 }
 
-/** Health, and what the next step needs of this stage, by one thread. */
+/** Writes the health, and report's own data for the next frame, by one thread. */
 static __device__ void put_health(const vf_report_view &s, const sums &sum, vfront_result_t *out)
 {
     const vf_params &params = s.ingest->params;
-    const vf_path path = vf_report_next_path(&s);
-    s.report->path[s.parity] = path;
+    const vf_chain chain = vf_report_next_chain(&s);
+    s.report->chain[s.parity] = chain;
     s.report->interval[s.parity] = vf_report_next_interval(&s);
     for (int camera = 0; camera < s.geometry.cameras; camera++)
-        s.report->usual[s.parity][camera] = vf_report_next_usual(&s, camera, &sum.light[camera]);
-    out->health = vf_report_health(&s, &params, &path, sum.occupied, sum.light);
+        s.report->running_mean[s.parity][camera] = vf_report_next_running_mean(&s, camera, &sum.brightness[camera]);
+    out->health = vf_report_health(&s, &params, &chain, sum.occupied, sum.brightness);
     if (s.mirror) {
         vf_carry *c = &s.mirror->set[s.parity];
 #define MIRROR(stage, member, part, extent)                                                                            \
@@ -312,21 +334,21 @@ static __device__ void put_health(const vf_report_view &s, const sums &sum, vfro
     }
 }
 
-/** All of the result but its lists, and the clocks of the stages, by one block: a warp for each camera's sums, and
- *  beside them one for each part that does not wait for these. */
+/** Writes the result without its lists, and the clocks of the stages, by one block. One warp computes the sums of each
+ *  camera. One warp writes each part that does not depend on these sums. */
 static __device__ void put_head(const vf_report_view &s, sums &sum, vfront_result_t *out)
 {
     const int warp = threadIdx.x / VF_WARP, lane = threadIdx.x % VF_WARP;
     VF_STATIC_ASSERT(VFRONT_CAMERAS + 6 <= THREADS / VF_WARP, "a warp for each part");
     if (warp < VFRONT_CAMERAS) {
         const bool present = warp < s.geometry.cameras;
-        const vf_light_total light = present ? total_light(s, warp) : vf_light_total{0, 0, 0, 0};
+        const vf_brightness_total brightness = present ? total_brightness(s, warp) : vf_brightness_total{0, 0, 0, 0};
         const uint32_t occupied = present ? count_occupied(s, warp) : 0;
-        if (lane == 0) sum.light[warp] = light;
+        if (lane == 0) sum.brightness[warp] = brightness;
         if (lane == 0) sum.occupied[warp] = occupied;
     }
     if (warp == VFRONT_CAMERAS) put_motions(s, out);
-    if (warp == VFRONT_CAMERAS + 1) put_state(s, out);
+    if (warp == VFRONT_CAMERAS + 1) put_nav(s, out);
     if (warp == VFRONT_CAMERAS + 2 && lane == 0) put_counts(s, out);
     if (warp == VFRONT_CAMERAS + 3 && lane == 0) vf_report_loops(&s, out);
     if (warp == VFRONT_CAMERAS + 4) count_columns(s, out);
@@ -336,8 +358,8 @@ static __device__ void put_head(const vf_report_view &s, sums &sum, vfront_resul
     if (threadIdx.x == 0) put_health(s, sum, out);
 }
 
-/** Block 0: tracks; block 1: all but the lists; the others: blocks_a_camera of them a camera for its key points, and
- *  all of them for matches and stixels; behind them those of the mirror. */
+/** Writes a frame's result. Block 0: tracks. Block 1: all but the lists. Then blocks_a_camera blocks per camera for its
+ *  key points, which together also write matches, loops and stixels. Last blocks: mirror. */
 static __global__ void __launch_bounds__(THREADS) report_k(const VF_CONSTANT vf_report_view s, int blocks_a_camera)
 {
     __shared__ work w;
@@ -357,21 +379,22 @@ static __global__ void __launch_bounds__(THREADS) report_k(const VF_CONSTANT vf_
         put_matches(s, out, block - 2, own - 2);
         put_stixels(s, out, block - 2, own - 2);
         put_loops(s, out, block - 2, own - 2);
+        put_observations(s, block - 2, own - 2);
         for (int first = (block - 2) % blocks_a_camera * PORTION; first < count; first += blocks_a_camera * PORTION)
             put_keypoints(s, camera, first, count, w.keypoint, out);
     }
     __syncthreads();
     if (threadIdx.x) return;
     if (block == 0) s.clocks_out[VF_report][1] = vf_clock_ns();
-    __threadfence_system(); /* the block's part of the result is on the host before the block is counted */
+    __threadfence_system(); /* the block's part of the result is in host memory before the block is counted */
     if (atomicInc(&m.blocks_done, gridDim.x - 1) != gridDim.x - 1) return;
-    __threadfence_system(); /* all others' parts were there before those blocks were counted */
+    __threadfence_system(); /* the ticket is written after the parts of all blocks */
     *(volatile uint64_t *)s.done = s.ingest->params.ticket;
 }
 
 extern "C" cudaError_t vf_report_cuda(const vf_report_view *s, cudaStream_t stream)
 {
-    /* At least one, for matches and stixels. */
+    /* Blocks per camera for its key points: at least one, because they also write matches and stixels. */
     const int blocks = vf_clamp((int)vf_blocks(s->tuning.select_points, PORTION), 1, 32);
     const int more = s->mirror ? VF_MIRROR_BLOCKS : 0;
     report_k<<<2 + s->geometry.cameras * blocks + more, THREADS, 0, stream>>>(*s, blocks);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* match on the GPU, four launches.
  *
- * place_k   Begins early, before there are key points of this frame: where those of the previous frame are expected
- * search_k  A block has a few key points of this frame, see nearest.cuh: best candidates both ways, and the second best
- *           of all that have a best one; those that fail the cross-check lose it again in list_k
- * list_k    One block: roll of the picture; which matches there are, by the first four members of each
- * settle_k  A warp a match: the rest of it, sub-pixel position and link, see src/tracking/match_flow.h */
+ * expect_k  early, before this frame has key points: predictions for the previous frame's key points
+ * search_k  one block per several key points of this frame (nearest.cuh): best candidates both ways, and second best
+ *           distance of all key points with a best candidate
+ * list_k    one block: cross-check, ratio test, roll of the image; first four members of each match
+ * refine_k  one warp per match: its other members, subpixel position and link (src/tracking/match_refine.h) */
 #include "kernels/block.cuh"
 #include "kernels/features/nearest.cuh"
 #include "patch.cuh"
@@ -13,32 +13,34 @@
 #include "tracking/match.h"
 
 #if VFRONT_MATCHES
-#include "tracking/match_flow.h"
+#include "tracking/match_refine.h"
 
-/** Numbers of key points of this frame and of the previous one. */
+/** Number of key points of this frame. */
 static __device__ __forceinline__ int count_now(const vf_match_view &s) { return (int)s.bearing->count[s.parity][0]; }
+/** Number of key points of the previous frame; 0 in the first frame. */
 static __device__ __forceinline__ int count_before(const vf_match_view &s)
 {
-    /* first frame: the memory holds another run's key points */
+    /* in the first frame the memory may hold another run's key points */
     return s.ingest->params.frame ? (int)s.bearing->count[s.parity ^ 1][0] : 0;
 }
 
-#define PLACE_THREADS 64
+#define EXPECT_THREADS 64
 
-static __global__ void __launch_bounds__(PLACE_THREADS) place_k(const VF_CONSTANT vf_match_view s)
+static __global__ void __launch_bounds__(EXPECT_THREADS) expect_k(const VF_CONSTANT vf_match_view s)
 {
-    const int j = blockIdx.x * PLACE_THREADS + threadIdx.x;
+    const int j = blockIdx.x * EXPECT_THREADS + threadIdx.x;
     const struct vf_match_bounds bounds = vf_match_bounds(&s);
     if (j < count_before(s)) vf_match_expect(&s, &bounds, (uint32_t)j);
 }
 
-#define ROWS 4 /* key points of this frame that a block has */
+#define ROWS 4 /* key points of this frame in a block */
 
-/** Rows of a block in registers. */
+/** Key points of this frame in a block (its rows), in registers. */
 struct now_rows {
-    float x[ROWS], y[ROWS], z[ROWS], step;
+    float x[ROWS], y[ROWS], z[ROWS], /* bearings, unit vectors (x, y, z) */
+        step;                        /* size of a pixel of their level [px of level 0] */
 };
-static __device__ __forceinline__ now_rows load_rows(const vf_match_view &s, const vf_rows &rows)
+static __device__ __forceinline__ now_rows load_rows(const vf_match_view &s, const vf_nearest_rows &rows)
 {
     now_rows now;
 #pragma unroll
@@ -52,16 +54,17 @@ static __device__ __forceinline__ now_rows load_rows(const vf_match_view &s, con
     return now;
 }
 
-/** Window test of the rows and key point j of the previous frame: a bit each. */
-static __device__ __forceinline__ uint32_t in_windows(const vf_match_expected &e, const struct vf_match_bounds &b,
-                                                      const now_rows &now, int j)
+/** Tests which of a block's key points lie within the search radius around key point j of the previous frame, predicted
+ *  for this frame: one bit per key point. e: predictions; now: bearings of the block's key points. */
+static __device__ __forceinline__ uint32_t in_radii(const vf_match_expected &e, const struct vf_match_bounds &b,
+                                                    const now_rows &now, int j)
 {
     const float x = e.x[j], y = e.y[j], z = e.z[j], step = e.step[j];
     const float radius2 = vf_match_radius2(&b, now.step > step ? now.step : step, e.reach[j]);
     uint32_t bits = 0;
 #pragma unroll
     for (int r = 0; r < ROWS; r++)
-        bits |= (uint32_t)vf_match_in_window(radius2, now.x[r] - x, now.y[r] - y, now.z[r] - z) << r;
+        bits |= (uint32_t)vf_match_in_radius(radius2, now.x[r] - x, now.y[r] - y, now.z[r] - z) << r;
     return bits;
 }
 
@@ -70,7 +73,7 @@ static __global__ void __launch_bounds__(VF_NEAREST_THREADS) search_k(const VF_C
     __shared__ vf_nearest<ROWS> nearest;
     vf_match_memory &m = *s.match;
     const int thread = threadIdx.x, before = s.parity ^ 1, last = VFRONT_SCALES - 1;
-    const vf_rows rows = vf_rows_of(s.bearing->first[s.parity][0], ROWS, blockIdx.x);
+    const vf_nearest_rows rows = vf_nearest_rows_of(s.bearing->first[s.parity][0], ROWS, blockIdx.x);
     if (thread == 0) vf_clock_start(s.clock, blockIdx.x);
     if (!rows.count) return;
     const struct vf_match_bounds bounds = vf_match_bounds(&s);
@@ -86,7 +89,7 @@ static __global__ void __launch_bounds__(VF_NEAREST_THREADS) search_k(const VF_C
     const uint32_t all = (1u << rows.count) - 1;
     vf_find_nearest(
         nearest, rows, s.describe->descriptor[s.parity][0], others,
-        [&](int j) { return bounds.guided ? in_windows(m.expected, bounds, now, j) & all : all; },
+        [&](int j) { return bounds.guided ? in_radii(m.expected, bounds, now, j) & all : all; },
         [](int, int) { return true; });
     if (thread >= rows.count) return;
     const int i = rows.first + thread;
@@ -98,11 +101,14 @@ static __global__ void __launch_bounds__(VF_NEAREST_THREADS) search_k(const VF_C
 
 /** Possible match of a key point of this frame. */
 struct pair {
-    uint32_t before, distance, second; /* index in the previous frame, Hamming distances */
-    uint32_t change;                   /* difference of orientation, see vf_match_orientation_change() */
-    bool accepted;                     /* passes cross-check and ratio test */
+    uint32_t before, /* index of the matched key point in the previous frame */
+        distance,    /* Hamming distance of the two descriptors [bits] */
+        second;      /* least distance of another candidate [bits] */
+    uint32_t change; /* change of orientation between the frames, vf_match_orientation_change() */
+    bool accepted;   /* the pair passes cross-check and ratio test */
 };
-/** Loads that of key point i. The second best of one that fails the cross-check is forgotten. */
+/** Loads the pair of key point i. If the pair fails the cross-check, sets the second best distance in memory to 256,
+ *  for none. count: number of key points. */
 static __device__ __forceinline__ pair load_pair(const vf_match_view &s, int i, int count)
 {
     vf_match_memory &m = *s.match;
@@ -121,7 +127,7 @@ static __device__ __forceinline__ pair load_pair(const vf_match_view &s, int i, 
     return p;
 }
 
-/** Batch of pairs of a thread, of key points VF_BLOCK apart, whose loads overlap. */
+/** Pairs of a batch per thread, of key points VF_BLOCK apart, so that their loads overlap. */
 #define BATCH 2
 struct batch {
     pair p[BATCH];
@@ -132,8 +138,8 @@ static __device__ __forceinline__ void load_batch(const vf_match_view &s, int fi
     for (int k = 0; k < BATCH; k++) b->p[k] = load_pair(s, first + k * VF_BLOCK + (int)threadIdx.x, count);
 }
 
-/** Roll of the picture [bins], in every thread of the block. b: the first batch, loaded; overwritten unless it is the
- *  only one. */
+/** Roll of the image between the frames [bins], in every thread of the block: peak of the accepted pairs' changes of
+ *  orientation. b: first batch of pairs, overwritten by later ones. */
 static __device__ __forceinline__ int find_roll(const vf_match_view &s, int count, batch *b)
 {
     __shared__ int bin[VF_ROLL_BINS];
@@ -156,7 +162,7 @@ static __device__ __forceinline__ int find_roll(const vf_match_view &s, int coun
     return vf_match_roll_peak(best);
 }
 
-/** Lists those of a batch that agree with the roll, from match[listed] on. Returns how many. */
+/** Lists the pairs of a batch that agree with the roll of the image, from match[listed] on. Returns their number. */
 static __device__ __forceinline__ int list_batch(const vf_match_view &s, const batch &b, int first, int roll,
                                                  int listed)
 {
@@ -179,7 +185,7 @@ static __device__ __forceinline__ int list_batch(const vf_match_view &s, const b
     return more;
 }
 
-/** Roll and match list; one block. */
+/** Finds the roll of the image and lists the matches, by one block. */
 static __global__ void __launch_bounds__(VF_BLOCK) list_k(const VF_CONSTANT vf_match_view s)
 {
     const int count = count_now(s);
@@ -195,12 +201,12 @@ static __global__ void __launch_bounds__(VF_BLOCK) list_k(const VF_CONSTANT vf_m
 }
 
 #ifndef VF_MATCH_WARPS
-#define VF_MATCH_WARPS 4 /* matches of a block */
+#define VF_MATCH_WARPS 4 /* matches of a block, a warp each */
 #endif
 
-/** Chain and positions of the matches, a warp each; and clears the candidates of the next step. */
+/** Completes the matches by tracking and position, one warp each; clears the candidates of the next frame. */
 static __global__ void __launch_bounds__(VF_WARP *VF_MATCH_WARPS, 28 / VF_MATCH_WARPS)
-    settle_k(const VF_CONSTANT vf_match_view s)
+    refine_k(const VF_CONSTANT vf_match_view s)
 {
     vf_match_memory &m = *s.match;
     const int i = blockIdx.x * VF_MATCH_WARPS + threadIdx.x / VF_WARP;
@@ -211,13 +217,13 @@ static __global__ void __launch_bounds__(VF_WARP *VF_MATCH_WARPS, 28 / VF_MATCH_
         const vfront_match_t listed = m.match[i];
         const vfront_match_t made = vf_match_make(&s, listed.keypoint, vf_packed_match(listed.distance, listed.before),
                                                   listed.second);
-        const vfront_match_t settled = vf_match_settle(&patch, &s, made, &link);
-        __syncwarp(); /* all lanes have read it */
+        const vfront_match_t refined = vf_match_refine(&patch, &s, made, &link);
+        __syncwarp(); /* all lanes have read the match, which the first lane overwrites */
         if (threadIdx.x % VF_WARP == 0) {
-            m.match[i] = settled;
-            m.link[s.parity][settled.keypoint] = link;
-            vf_match_keep(s.bearing->point[s.parity ^ 1][0][settled.before].bearing,
-                          m.before[s.parity][settled.keypoint]);
+            m.match[i] = refined;
+            m.link[s.parity][refined.keypoint] = link;
+            vf_match_keep(s.bearing->point[s.parity ^ 1][0][refined.before].bearing,
+                          m.before[s.parity][refined.keypoint]);
         }
     }
     if (threadIdx.x % VF_WARP == 0) vf_clock_end(s.clock);
@@ -228,7 +234,7 @@ static __global__ void __launch_bounds__(VF_WARP *VF_MATCH_WARPS, 28 / VF_MATCH_
 extern "C" cudaError_t vf_match_early_cuda(const vf_match_view *s, cudaStream_t stream)
 {
 #if VFRONT_MATCHES
-    place_k<<<vf_blocks(vf_max(s->tuning.select_points, 1), PLACE_THREADS), PLACE_THREADS, 0, stream>>>(*s);
+    expect_k<<<vf_blocks(vf_max(s->tuning.select_points, 1), EXPECT_THREADS), EXPECT_THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;
@@ -240,9 +246,9 @@ extern "C" cudaError_t vf_match_cuda(const vf_match_view *s, cudaStream_t stream
 {
 #if VFRONT_MATCHES
     const int points = vf_max(s->tuning.select_points, 1);
-    search_k<<<vf_rows_blocks(points, ROWS), VF_NEAREST_THREADS, 0, stream>>>(*s);
+    search_k<<<vf_nearest_blocks(points, ROWS), VF_NEAREST_THREADS, 0, stream>>>(*s);
     list_k<<<1, VF_BLOCK, 0, stream>>>(*s);
-    settle_k<<<vf_blocks(vf_min(points, VFRONT_KEYPOINTS), VF_MATCH_WARPS), VF_WARP * VF_MATCH_WARPS, 0, stream>>>(*s);
+    refine_k<<<vf_blocks(vf_min(points, VFRONT_KEYPOINTS), VF_MATCH_WARPS), VF_WARP * VF_MATCH_WARPS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* partner on the GPU: a warp has a track, each lane two places on its epipolar line, and a part of the patch that is
- * aligned. The algorithm is that of src/tracking/partner_flow.h, sums over a patch are in patch.cuh. Runs beside
- * describe, stereo, match and ego, which do not need it. */
+/* partner on the GPU: finds each track's point in camera 1, with one warp per track. A lane has two candidate positions
+ * on the epipolar line and a part of the aligned patch. Algorithm: src/tracking/partner_search.h; sums over a patch:
+ * patch.cuh. Runs concurrently with describe, stereo, match and ego. */
 #include "patch.cuh"
 
-#include "tracking/partner_flow.h"
+#include "tracking/partner_search.h"
 
 #if VFRONT_STEREO
 
-#define LANE_CANDIDATES (VF_PARTNER_CANDIDATES / VF_WARP)
-#define PATCH_WORDS (VF_PARTNER_SIDE / 4) /* of a row of the patch that is compared */
+#define LANE_CANDIDATES (VF_PARTNER_CANDIDATES / VF_WARP) /* candidate positions per lane */
+#define PATCH_WORDS (VF_PARTNER_SIDE / 4)                 /* words of four pixels in a row of the compared patch */
 
-/** Anchor of a lane: anchor `lane / 3`; lanes beyond the last one have the last one's. */
+/** Anchor number lane / 3, in a lane: a computed position on the epipolar line, between which candidates lie. Further
+ *  lanes repeat the last anchor. */
 struct vf_partner_anchors {
     vf_partner_anchor anchor;
 };
 
-/** Keys of candidates lane and lane + 32. */
+/** Matching keys of a lane's candidates, of numbers lane and lane + 32. */
 struct vf_partner_keys {
     uint32_t key[LANE_CANDIDATES];
 };
 
-/** Bearing of camera 1 at a position, for lane % 3 = 1 one pixel to the right of it, for 2 one below. Returns the
- *  three of the lanes' own group. */
-static __device__ __forceinline__ vf_partner_near group_bearings(const vf_partner_view &s, vf_stereo_position at,
-                                                                 int lane)
+/** Three bearings of camera 1 around position `at`, for the lane's group of three lanes. Lane % 3 = 0 computes the
+ *  bearing at the position, 1 one pixel to the right, 2 one pixel below. */
+static __device__ __forceinline__ vf_partner_bearing_set group_bearings(const vf_partner_view &s, vf_stereo_position at,
+                                                                        int lane)
 {
     const int first = vf_min(lane / 3, VF_PARTNER_ANCHORS - 1) * 3, which = lane % 3;
     float mine[3];
-    vf_partner_near near;
+    vf_partner_bearing_set near;
     vf_bearing_at(s.bearing->node[1], s.geometry.nodes_x[1], at.x_q16 + (which == 1 ? 65536 : 0),
                   at.y_q16 + (which == 2 ? 65536 : 0), mine);
 #pragma unroll
@@ -40,12 +41,12 @@ static __device__ __forceinline__ vf_partner_near group_bearings(const vf_partne
     return near;
 }
 
-VF_HOOK vf_partner_near vf_partner_bearings(const vf_partner_view *s, vf_stereo_position at)
+VF_HOOK vf_partner_bearing_set vf_partner_bearings(const vf_partner_view *s, vf_stereo_position at)
 {
     return group_bearings(*s, at, threadIdx.x % VF_WARP);
 }
 
-VF_HOOK void vf_partner_find_anchors(vf_partner_anchors *anchors, const vf_partner_view *s, const vf_epipolar *e,
+VF_HOOK void vf_partner_find_anchors(vf_partner_anchors *anchors, const vf_partner_view *s, const vf_epipolar_plane *e,
                                      const vf_partner_search *search, vf_stereo_position from)
 {
     const int lane = threadIdx.x % VF_WARP;
@@ -54,15 +55,15 @@ VF_HOOK void vf_partner_find_anchors(vf_partner_anchors *anchors, const vf_partn
     vf_partner_towards(e, search, vf_min(lane / 3, VF_PARTNER_ANCHORS - 1), towards);
 #pragma unroll 1
     for (int step = 0; step < VF_EXPECT_STEPS; step++) {
-        const vf_partner_near near = group_bearings(*s, at, lane);
+        const vf_partner_bearing_set near = group_bearings(*s, at, lane);
         at = vf_partner_newton(s, at, towards, &near);
     }
-    const vf_partner_near near = group_bearings(*s, at, lane);
+    const vf_partner_bearing_set near = group_bearings(*s, at, lane);
     anchors->anchor.at = at;
     anchors->anchor.valid = vf_expect_reached(s->geometry.focal_px[1], towards, near.here);
 }
 
-/** Anchor k, which may differ from lane to lane. */
+/** Anchor number k on the epipolar line; k may differ between lanes. Called by whole warps. */
 static __device__ __forceinline__ vf_partner_anchor anchor_of(const vf_partner_anchors &anchors, int k)
 {
     vf_partner_anchor a;
@@ -79,7 +80,7 @@ VF_HOOK vf_partner_anchor vf_partner_at(const vf_partner_anchors *anchors, int32
     return vf_partner_between(a, b, candidate);
 }
 
-/** Rows of a patch that lies in its picture. */
+/** Patch of whole pixels that lies inside its image, four pixels a word. */
 struct patch_rows {
     uint32_t word[VF_PARTNER_SIDE][PATCH_WORDS];
 };
@@ -94,7 +95,7 @@ static __device__ __forceinline__ patch_rows read_rows(const vf_level_picture &p
     return rows;
 }
 
-/** Sums over two patches. */
+/** Sums over two patches for their normalised correlation. */
 static __device__ __forceinline__ vf_partner_sums correlation_sums(const patch_rows &own, const patch_rows &other)
 {
     vf_partner_sums s = {0, 0, 0, 0, 0};
@@ -121,24 +122,25 @@ VF_HOOK void vf_partner_correlate(vf_partner_keys *keys, const vf_partner_anchor
 #pragma unroll
     for (int t = 0; t < LANE_CANDIDATES; t++) {
         const int k = t * VF_WARP + lane;
-        const vf_partner_anchor place = vf_partner_at(anchors, k); /* all lanes */
-        const vf_partner_origin o = vf_partner_other(c, place.at);
+        const vf_partner_anchor candidate = vf_partner_at(anchors, k); /* by all lanes, because it shuffles */
+        const vf_partner_origin o = vf_partner_other(c, candidate.at);
         keys->key[t] = VF_NONE;
-        if (inside && place.valid && vf_partner_inside(&c->other, o)) {
+        if (inside && candidate.valid && vf_partner_inside(&c->other, o)) {
             const vf_partner_sums sums = correlation_sums(own, read_rows(c->other, o));
             keys->key[t] = vf_partner_key(&sums, k);
         }
     }
 }
 
-VF_HOOK uint32_t vf_partner_least(const vf_partner_keys *keys, int32_t first, int32_t last, int32_t but, int32_t apart)
+VF_HOOK uint32_t vf_partner_best_key(const vf_partner_keys *keys, int32_t first, int32_t last, int32_t except,
+                                     int32_t apart)
 {
     const int lane = threadIdx.x % VF_WARP;
     uint32_t least = VF_NONE;
 #pragma unroll
     for (int t = 0; t < LANE_CANDIDATES; t++) {
         const int k = t * VF_WARP + lane;
-        if (k >= first && k <= last && vf_abs(k - but) >= apart) least = min(least, keys->key[t]);
+        if (k >= first && k <= last && vf_abs(k - except) >= apart) least = min(least, keys->key[t]);
     }
     return vf_warp_min(least);
 }

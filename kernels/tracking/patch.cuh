@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* GPU form of the patch functions that src/tracking/track_flow.h declares as VF_HOOK, for track.cu and match.cu. A warp
- * has a patch: a lane has half a row of 16x16 px, or a quarter of a row of 8x8 px. Template and gradients stay in its
+/* GPU form of the patch functions that src/tracking/align.h declares as VF_HOOK, for track.cu, match.cu and partner.cu.
+ * A warp has a patch; a lane has half a row of 16x16 px or a quarter of a row of 8x8 px. Template and gradients stay in
  * registers while a level iterates.
  *
- * Gradients and moments: extract<SIZE>(). Residuals: residual_sums<SIZE>(). Sums over the lanes: vf_warp_sum(). The
- * functions at the end of the file pick the size. The arithmetic of a pixel is that of src/tracking/track.h, shared
- * with the host form (src/tracking/patch.c). Not shared: the loops, and interpolate(), which weights two pixels by one
- * dp2a instruction with the same integer result as vf_track_interpolate(). */
+ * Gradients and moments: extract<SIZE>(). Residuals: residual_sums<SIZE>(). Sums over lanes: vf_warp_sum(). The
+ * functions at the end of the file select the size. src/tracking/track.h holds the arithmetic of a pixel, shared with
+ * the host form (src/tracking/patch.c). Not shared: the loops, and interpolate(), which weights two pixels by one dp2a
+ * instruction, with the result of vf_track_interpolate(). */
 #ifndef VF_PATCH_CUH
 #define VF_PATCH_CUH
 
@@ -16,12 +16,14 @@
 
 #define LANE_PIXELS (VF_PATCH_PIXELS / VF_WARP)
 
-/** Segment of a template that a lane has: grey levels Q5, x and y gradients Q4. */
+/** A lane's segment of a template patch. */
 struct vf_patch {
-    int32_t grey[LANE_PIXELS], dx[LANE_PIXELS], dy[LANE_PIXELS];
+    int32_t grey[LANE_PIXELS], /* grey levels [1/32] */
+        dx[LANE_PIXELS],       /* gradients along x [1/16 grey level per px] */
+        dy[LANE_PIXELS];       /* gradients along y [1/16 grey level per px] */
 };
 
-/** Place of a lane's segment in a patch: COUNT pixels in row `row`, from column `column`. */
+/** Position of a lane's segment in a patch of SIZE x SIZE px: COUNT pixels in row `row`, from column `column` on. */
 template <int SIZE> struct lane_segment {
     enum { COUNT = SIZE * SIZE / VF_WARP, ACROSS = SIZE / COUNT };
     int row, column;
@@ -31,17 +33,18 @@ template <int SIZE> struct lane_segment {
     }
 };
 
-/** Pixel of a picture; beyond the border that of the border. */
+/** Pixel (x, y) of an image with replicated borders. */
 static __device__ __forceinline__ int pixel_at(const vf_level_picture &picture, int x, int y)
 {
     const uint8_t *row = picture.pixels + (size_t)vf_clamp(y, 0, picture.height - 1) * picture.pitch;
     return row[vf_clamp(x, 0, picture.width - 1)];
 }
 
-/** N pixels of a row, four to a word: read from any address as the aligned words that hold them, or pixel by pixel at
- *  the border. */
+/** N pixels of a row, four to a word. Read from the aligned words that contain them, or pixel by pixel at the
+ *  border. */
 template <int N> struct pixel_row {
-    enum { WORDS = (N + 3) / 4, LOADS = (N + 3 + 3) / 4 }; /* up to three bytes lie before the first */
+    /* up to three bytes of the first aligned word precede the first pixel */
+    enum { WORDS = (N + 3) / 4, LOADS = (N + 3 + 3) / 4 };
     uint32_t word[WORDS];
     __device__ __forceinline__ explicit pixel_row(const uint8_t *from)
     {
@@ -57,15 +60,15 @@ template <int N> struct pixel_row {
         for (int i = 0; i < N; i++) word[i / 4] |= (uint32_t)pixel_at(picture, x + i, y) << (8 * (i % 4));
     }
     __device__ __forceinline__ int at(int i) const { return (int)(word[i / 4] >> (8 * (i % 4)) & 255); }
-    /* pixels i and i + 1 as the lower half of a word */
+    /* pixels i and i + 1, in the lower half of the result */
     __device__ __forceinline__ uint32_t pair(int i) const
     {
         return __funnelshift_r(word[i / 4], word[i / 4 + 1 < WORDS ? i / 4 + 1 : i / 4], 8 * (i % 4));
     }
 };
 
-/** Interpolation between pixels i and i + 1 of two rows, Q5: two pixels by one dp2a instruction where the architecture
- *  has it. */
+/** Grey level interpolated between pixels i and i + 1 of two rows [1/32]. One dp2a instruction takes two pixels, if
+ *  available. */
 template <int N>
 static __device__ __forceinline__ int32_t interpolate(const vf_bilinear_weights &w, const pixel_row<N> &upper,
                                                       const pixel_row<N> &lower, int i)
@@ -78,13 +81,13 @@ static __device__ __forceinline__ int32_t interpolate(const vf_bilinear_weights 
 #endif
 }
 
-/** 1 if side x side pixels from (x, y) on lie in a picture, so that they can be read without clamping. */
+/** 1 if side x side pixels from (x, y) on lie in the image, so that reads need no clamping. */
 static __device__ __forceinline__ bool inside(const vf_level_picture &picture, int x, int y, int side)
 {
     return x >= 0 && y >= 0 && x + side <= picture.width && y + side <= picture.height;
 }
 
-/** Interpolates the picture under a lane's segment of a patch whose first pixel lies at (x, y), Q5. */
+/** Interpolates the image under a lane's segment of the patch with first pixel (x, y) [1/32 grey level]. */
 template <int SIZE>
 static __device__ __forceinline__ void interpolate_segment(int32_t (&now)[SIZE * SIZE / VF_WARP],
                                                            const vf_level_picture &picture, int x, int y,
@@ -103,7 +106,8 @@ static __device__ __forceinline__ void interpolate_segment(int32_t (&now)[SIZE *
     }
 }
 
-/** Interpolates a lane's segment of a template with one pixel more all around, Q5: three rows of COUNT + 2. */
+/** Interpolates the image under a lane's segment of a template and one more pixel all around [1/32 grey level]: three
+ *  rows of COUNT + 2. (x, y): first pixel of the template. */
 template <int SIZE>
 static __device__ __forceinline__ void interpolate_around(int32_t (&grey)[3][SIZE * SIZE / VF_WARP + 2],
                                                           const vf_level_picture &picture, int x, int y,
@@ -126,11 +130,11 @@ static __device__ __forceinline__ void interpolate_around(int32_t (&grey)[3][SIZ
     }
 }
 
-/** vf_patch_extract() of one size. Central differences of the interpolated grey levels make the gradients; the moments
- *  are summed over the lane's segment, then over the warp. */
+/** vf_patch_extract() for one patch size. Gradients are central differences of interpolated grey levels. Moments are
+ *  summed over the lane's segment, then over the warp. */
 template <int SIZE>
 static __device__ __forceinline__ void extract(vf_patch *patch, const vf_level_picture &picture, int32_t level,
-                                               int32_t light, int32_t x_q16, int32_t y_q16, int32_t *reference_q5,
+                                               int32_t photometric, int32_t x_q16, int32_t y_q16, int32_t *reference_q5,
                                                vf_template_moments *m)
 {
     enum { COUNT = lane_segment<SIZE>::COUNT };
@@ -147,7 +151,7 @@ static __device__ __forceinline__ void extract(vf_patch *patch, const vf_level_p
                                                       g[2][i + 2] - g[0][i + 2]);
         sum += patch->grey[i];
     }
-    const int32_t reference = vf_track_reference(light, vf_warp_sum(sum), SIZE * SIZE);
+    const int32_t reference = vf_track_reference(photometric, vf_warp_sum(sum), SIZE * SIZE);
     vf_template_moments mine = {0, 0, 0, 0, 0, 0, 0, 0, 0};
     for (int i = 0; i < COUNT; i++)
         vf_track_add_moments(&mine, patch->dx[i], patch->dy[i], vf_track_contrast(patch->grey[i], reference));
@@ -163,7 +167,7 @@ static __device__ __forceinline__ void extract(vf_patch *patch, const vf_level_p
     m->t1 = vf_warp_sum(mine.t1);
 }
 
-/** vf_patch_residuals() of one size. */
+/** vf_patch_residuals() for one patch size. */
 template <int SIZE>
 static __device__ __forceinline__ vf_residual_sums residual_sums(const vf_patch *patch, const vf_level_picture &picture,
                                                                  int32_t x_q16, int32_t y_q16, int32_t reference_q5,
@@ -186,7 +190,7 @@ static __device__ __forceinline__ vf_residual_sums residual_sums(const vf_patch 
     return s;
 }
 
-/** Loads the lane's segment from a plane of 16-bit numbers. */
+/** Loads the lane's segment from a plane of 16-bit values, one per pixel of a patch. */
 template <int SIZE> static __device__ __forceinline__ void load_plane(int32_t *to, const int16_t *from)
 {
     enum { COUNT = lane_segment<SIZE>::COUNT };
@@ -199,7 +203,7 @@ template <int SIZE> static __device__ __forceinline__ void load_plane(int32_t *t
     for (int i = 0; i < COUNT; i++) to[i] = (int32_t)(int16_t)(word[i / 2] >> (16 * (i & 1)));
 }
 
-/** Stores the lane's segment in a plane of 16-bit numbers. */
+/** Stores the lane's segment in a plane of 16-bit values, one per pixel of a patch. */
 template <int SIZE> static __device__ __forceinline__ void store_plane(int16_t *to, const int32_t *from)
 {
     enum { COUNT = lane_segment<SIZE>::COUNT };
@@ -209,14 +213,14 @@ template <int SIZE> static __device__ __forceinline__ void store_plane(int16_t *
                                                                  (uint32_t)(uint16_t)from[i + 1] << 16;
 }
 
-/* ---- the functions that track_flow.h calls ----------------------------------------------------------------------- */
+/* ---- hooks of align.h -------------------------------------------------------------------------------------------- */
 
 VF_HOOK void vf_patch_extract(struct vf_patch *patch, const struct vf_level_picture *picture, int32_t level,
-                              int32_t light, int32_t x_q16, int32_t y_q16, int32_t size, int32_t *reference_q5,
+                              int32_t photometric, int32_t x_q16, int32_t y_q16, int32_t size, int32_t *reference_q5,
                               struct vf_template_moments *m)
 {
-    size == 16 ? extract<16>(patch, *picture, level, light, x_q16, y_q16, reference_q5, m)
-               : extract<8>(patch, *picture, level, light, x_q16, y_q16, reference_q5, m);
+    size == 16 ? extract<16>(patch, *picture, level, photometric, x_q16, y_q16, reference_q5, m)
+               : extract<8>(patch, *picture, level, photometric, x_q16, y_q16, reference_q5, m);
 }
 
 VF_HOOK struct vf_residual_sums vf_patch_residuals(const struct vf_patch *patch, const struct vf_level_picture *picture,
@@ -244,7 +248,7 @@ VF_HOOK void vf_patch_store(const struct vf_patch *patch, int16_t (*to)[VF_PATCH
 VF_HOOK void vf_patch_store_normal(struct vf_template_normal *to, const struct vf_template_normal *from)
 {
     if (threadIdx.x % VF_WARP == 0) *to = *from;
-    __syncwarp(); /* all lanes read it again */
+    __syncwarp(); /* all lanes read *to afterwards */
 }
 
 #endif

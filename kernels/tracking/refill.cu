@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* refill on the GPU: one block; a thread for each feature, then for each cell. */
+/* refill on the GPU: one block, with one thread per feature, then one thread per cell. */
 #include "kernels/block.cuh"
 
 #include "image/ingest.h"
@@ -8,25 +8,24 @@
 
 #define THREADS VF_BLOCK
 
-/** Up to so many cells have the keys of their corners in shared memory, because every one of them is read many times;
- *  more do not fit. */
+/** Largest number of cells whose corner keys are copied to shared memory, where each is read many times. */
 #define KEYS_SHARED (VFRONT_CELLS < 2560 ? VFRONT_CELLS : 2560)
 
-/** Grid of cells of camera 0, with reciprocals that replace divisions by its sizes; exact for dividends below 2^16. */
+/** Grid of cells of camera 0. */
 struct cell_grid {
     int32_t cells_x, cells_y, cells;
-    int32_t reach_x, reach_y;
-    /* reciprocals, see divide(), of cells_x and of the size of a cell */
+    int32_t reach_x, reach_y; /* cells on each side that the least distance between features reaches */
+    /* reciprocal_of() the cells in a row, and the cell size [px]; exact for dividends below 2^16 */
     uint32_t by_cells_x, by_cell_width, by_cell_height;
 };
 
-/** Division by a reciprocal of reciprocal_of(); 0 is the reciprocal of 1. */
+/** value / size, rounded down, from reciprocal_of(size). Exact for value < 2^16. */
 static __device__ __forceinline__ int divide(int value, uint32_t reciprocal)
 {
     return reciprocal ? (int)__umulhi((uint32_t)value, reciprocal) : value;
 }
 
-/** Result of vf_refill_neighbours() for the cell in column x, row y. */
+/** Cells within reach of the cell in column x, row y, as vf_refill_neighbours(). */
 static __device__ __forceinline__ vf_cell_range neighbours_of(const cell_grid &g, int x, int y)
 {
     const vf_cell_range w = {vf_max(x - g.reach_x, 0), vf_max(y - g.reach_y, 0), vf_min(x + g.reach_x, g.cells_x - 1),
@@ -34,24 +33,26 @@ static __device__ __forceinline__ vf_cell_range neighbours_of(const cell_grid &g
     return w;
 }
 
-/** Occupancy by live features. */
+/** Tracked features, which of them live on, and the cells that these suppress. */
 struct live_features {
-    int32_t x_q16[VFRONT_TRACKS], y_q16[VFRONT_TRACKS]; /* of the moved features */
-    uint8_t end[VFRONT_TRACKS], merged[VFRONT_TRACKS];  /* their reason of track; 1: has run into an older one */
-    /* a bit for each cell: contains a feature, or its corner is too near to one */
+    int32_t x_q16[VFRONT_TRACKS], y_q16[VFRONT_TRACKS]; /* positions of the tracked features */
+    uint8_t end[VFRONT_TRACKS],                         /* reason why a feature ended; 0: none */
+        merged[VFRONT_TRACKS];                          /* 1: merged with an older feature */
+    /* one bit per cell: 1 if it contains a feature, or its corner is too near one */
     uint32_t suppressed[(VFRONT_CELLS + 31) / 32];
     uint16_t free_template[VFRONT_TRACKS]; /* template indices not in use, rising */
     uint8_t used[VFRONT_TRACKS];           /* 1: the template index is in use */
-    int count;
+    int count;                             /* number of features that live on */
 };
 
-/** Marks a cell. */
+/** Sets the bit of a suppressed cell. */
 static __device__ __forceinline__ void suppress(uint32_t *suppressed, int cell)
 {
     atomicOr(&suppressed[cell / 32], 1u << cell % 32);
 }
 
-/** Suppresses the cells whose corner cannot become a feature because of feature f. */
+/** Suppresses the cells whose corner cannot become a feature: the cell of feature f, and cells with a corner too near
+ *  f. */
 static __device__ void suppress_cells(const vf_refill_view &s, const cell_grid &g, const uint64_t *key,
                                       const vf_feature &f, uint32_t *suppressed)
 {
@@ -67,7 +68,7 @@ static __device__ void suppress_cells(const vf_refill_view &s, const cell_grid &
         }
 }
 
-/** Marks the features that have run into an older one: a warp for a feature, a lane for an older one. */
+/** Marks the features that merge with an older one: one warp per feature, one lane per older feature. */
 static __device__ void mark_merged(const vf_refill_view &s, int count, live_features &live)
 {
     const int thread = threadIdx.x, lane = thread % VF_WARP;
@@ -89,8 +90,8 @@ static __device__ void mark_merged(const vf_refill_view &s, int count, live_feat
     __syncthreads();
 }
 
-/** Splits the moved features as the host form does. Its first barrier also makes the keys in shared memory visible to
- *  all threads. */
+/** Splits the tracked features into live ones, in order, and ended ones. Marks suppressed cells and template indices in
+ *  use. Its first barrier also makes the keys in shared memory visible to all threads. */
 static __device__ void split_features(const vf_refill_view &s, const cell_grid &g, const uint64_t *key, int count,
                                       live_features &live, int *start)
 {
@@ -122,7 +123,7 @@ static __device__ void split_features(const vf_refill_view &s, const cell_grid &
     __syncthreads();
 }
 
-/** Non-maximum suppression: true if no better corner of another cell is too near to the cell's corner. */
+/** Non-maximum suppression: true if no better corner of another cell is too near the cell's corner. */
 static __device__ bool is_local_best(const vf_refill_view &s, const cell_grid &g, const uint64_t *key, int cell)
 {
     const int cy = divide(cell, g.by_cells_x);
@@ -198,7 +199,7 @@ static __global__ void __launch_bounds__(THREADS) refill_k(const VF_CONSTANT vf_
     }
 }
 
-/** Reciprocal for divide(): 2^32 / size, rounded up. */
+/** Reciprocal of a size for divide(): 2^32 / size, rounded up; 0 for size 1. */
 static uint32_t reciprocal_of(int size) { return size > 1 ? 0xffffffffu / (uint32_t)size + 1 : 0; }
 
 extern "C" cudaError_t vf_refill_cuda(const vf_refill_view *s, cudaStream_t stream)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* track on the GPU: a warp tracks a feature (paper 000, II.E). The algorithm is that of src/tracking/track_flow.h, its
- * sums over a patch are in patch.cuh. */
+/* track on the GPU: one warp per feature (paper 000, II.E). Algorithm: src/tracking/lucas_kanade.h; sums over a patch:
+ * patch.cuh. */
 #include "patch.cuh"
 
 #include "image/ingest.h"
 #include "tracking/refill.h"
-#include "tracking/track_flow.h"
+#include "tracking/lucas_kanade.h"
 
 #ifndef VF_TRACK_WARPS
-#define VF_TRACK_WARPS 1 /* features of a block */
+#define VF_TRACK_WARPS 1 /* features of a block, a warp each */
 #endif
 
 static __global__ void __launch_bounds__(VF_WARP *VF_TRACK_WARPS) track_k(const VF_CONSTANT vf_track_view s)

@@ -1,34 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* The CUDA port: both arenas taken once, the step captured as one graph for each parity, one launch a step, and a
- * ticket in pinned memory that says when its result is there.
+/* CUDA port: both arenas are allocated once. The step of each parity is captured as one graph, and a frame is one
+ * launch of that graph. A ticket in pinned memory marks the frame's result as complete.
  *
- * All CUDA calls are made by a thread of the port's own, because any of them may block for as long as the GPU or its
- * driver hangs, and a call that blocks cannot be interrupted, only left behind. The calls of the step, too: a launch
- * returns at once only while the driver is well. The hand-over of a job costs a microsecond while the thread is awake;
- * it is woken before the pictures are copied, so that it is awake when they are. The current device of the
- * application's threads is not touched. */
+ * A worker thread makes all CUDA calls, launches included, because any of them may block while the GPU or its driver
+ * hangs. A blocked call can only be abandoned. Handing over a job costs a microsecond while the worker is awake. The
+ * worker is woken before the images are copied. The current device of the application's threads does not change. */
 #define _POSIX_C_SOURCE 200809L
 #include <sched.h>
 #include <time.h>
 
 #include "job.h"
-#include "port/port.h"
+#include "core/refuse.h"
 #include "result/carry.h"
 
-/** Time for which the thread looks for the next job before it sleeps [us]: longer than a step on a large GPU, so that
- *  it is awake when one step follows the other, and short beside the time between two pictures of a camera. */
+/** Time for which the worker polls for a job before it sleeps [us]: longer than a frame takes on a large GPU, and
+ *  shorter than the interval between frames. */
 #define AWAKE_US 200
 
-/** The same where the tuning value `wait` saves the processor's time [us]. */
+/** Polling time of the worker if tuning value `wait` saves processor time [us]. */
 #define AWAKE_FRUGAL_US 20
 
-/** Time for which VFRONT_WAIT_NAP looks at the ticket before it sleeps, and for which it sleeps at a time [ns]. */
+/** Time for which vfront_wait() polls for the result before it sleeps, and length of each sleep [ns], if tuning value
+ *  `wait` is VFRONT_WAIT_NAP. */
 #define NAP_NS 50000
 
-/** Time between two looks at the device while a step is under way [ns]. */
-#define PATIENCE_NS 100000
+/** Interval between two queries for a device failure while a frame is in flight [ns]. */
+#define QUERY_PERIOD_NS 100000
 
-/** The device arena. */
+/** Layout of the device arena, the port's allocation of device memory. */
 struct arena {
     struct vf_memory memory;
 #if VFRONT_CUBLAS
@@ -36,24 +35,25 @@ struct arena {
 #endif
 };
 
-/** The pinned arena, and behind it the mirror, where the tuning asks for one. */
+/** Layout of the pinned arena, the port's allocation of pinned host memory. It ends before `mirror` if no mirror is
+ *  kept for fail-over. */
 struct pinned_arena {
     struct vf_pinned pinned;
     struct vf_carry_mirror mirror;
 };
 
-/** The caller's side, in vf_state.private. */
-struct hold {
-    struct vf_cuda *cuda; /* NULL: there is no thread */
+/** Data of the CUDA port on the caller's side, in vf_context.private. */
+struct caller {
+    struct vf_cuda *cuda; /* data of the worker thread; NULL: no worker runs */
     pthread_t thread;
-    int asking;   /* the thread has been asked whether the device works */
-    int given_up; /* a job or a step took too long: the thread may never be idle again */
+    int querying;  /* 1: the worker has been given a query of the device, not yet evaluated */
+    int abandoned; /* 1: a job or frame took too long; the worker may never be idle again */
 };
-VF_STATIC_ASSERT(sizeof(struct hold) <= sizeof(((struct vf_state *)0)->private),
-                 "vfront: the CUDA port outgrew vf_state.private");
+VF_STATIC_ASSERT(sizeof(struct caller) <= sizeof(((struct vf_context *)0)->private),
+                 "vfront: the CUDA port outgrew vf_context.private");
 
-static struct hold *hold_of(struct vf_state *state) { return (struct hold *)state->private; }
-static struct vf_cuda *cuda_of(struct vf_state *state) { return hold_of(state)->cuda; }
+static struct caller *caller_of(struct vf_context *context) { return (struct caller *)context->private; }
+static struct vf_cuda *cuda_of(struct vf_context *context) { return caller_of(context)->cuda; }
 
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
@@ -74,7 +74,7 @@ static vfront_status_t status_of(cudaError_t error)
     }
 }
 
-/** Notes why a job was refused or failed; returns the status. */
+/** Stores the reason of a refused or failed job, format `what` and word `rest`; returns `status`. */
 static vfront_status_t refuse(struct vf_cuda *c, vfront_status_t status, const char *what, const char *rest)
 {
     c->what = what;
@@ -84,7 +84,7 @@ static vfront_status_t refuse(struct vf_cuda *c, vfront_status_t status, const c
 
 vfront_status_t vf_cuda_fault(struct vf_cuda *c, cudaError_t error, const char *call)
 {
-    (void)cudaGetLastError(); /* an error that can be cleared must not show up in a later, innocent call */
+    (void)cudaGetLastError(); /* clears the error, which a later call would otherwise return */
     return refuse(c, c->in_init ? status_of(error) : VFRONT_E_DEVICE, call, cudaGetErrorName(error));
 }
 
@@ -113,12 +113,12 @@ vfront_status_t vf_cuda_launch_fault(struct vf_cuda *c, cudaError_t error, const
     return vf_cuda_fault(c, error, "launch of a stage: %s");
 }
 
-/* ---- the thread, and jobs for it --------------------------------------------------------------------------------- */
+/* ---- worker thread and jobs -------------------------------------------------------------------------------------- */
 
 static void release(struct vf_cuda *c);
 
-/** Main of the thread. Whoever has left it behind cannot give anything back any more: it does so itself. */
-static void *serve(void *made)
+/** Main function of the worker thread: runs jobs until the caller leaves, then frees all CUDA resources itself. */
+static void *thread_main(void *made)
 {
     struct vf_cuda c;
     memset(&c, 0, sizeof c);
@@ -134,61 +134,63 @@ static void *serve(void *made)
     return NULL;
 }
 
-/** Gives the port up: the thread is not waited for any more. `format` has a %s for the call that it is in. */
-static vfront_status_t give_up(struct vf_state *state, const char *format)
+/** Abandons the port: nothing waits for the worker any more. format: reason, with a %s for the worker's current
+ *  call. */
+static vfront_status_t abandon(struct vf_context *context, const char *format)
 {
-    const struct vf_cuda *c = cuda_of(state);
-    hold_of(state)->given_up = 1;
-    return vf_refuse(state, VFRONT_E_ABANDONED, format, 0, __atomic_load_n(&c->at, __ATOMIC_RELAXED));
+    const struct vf_cuda *c = cuda_of(context);
+    caller_of(context)->abandoned = 1;
+    return vf_refuse(context, VFRONT_E_ABANDONED, format, 0, __atomic_load_n(&c->at, __ATOMIC_RELAXED));
 }
 
-/** Waits until the thread is idle, so that its memory may be read and written. */
-static vfront_status_t settle(struct vf_state *state)
+/** Waits until the worker is idle, so that its memory may be accessed. */
+static vfront_status_t wait_idle(struct vf_context *context)
 {
-    if (!hold_of(state)->given_up && vf_thread_wait(&cuda_of(state)->thread, state->give_up_ns)) return VFRONT_OK;
-    return give_up(state, "given up: no return from %s");
+    if (!caller_of(context)->abandoned && vf_thread_wait(&cuda_of(context)->thread, context->abandon_ns))
+        return VFRONT_OK;
+    return abandon(context, "abandoned: no return from %s");
 }
 
-/** Status of the job that is done. */
-static vfront_status_t outcome(struct vf_state *state)
+/** Returns the status of the completed job, and stores the reason of a failure in the context. */
+static vfront_status_t outcome(struct vf_context *context)
 {
-    const struct vf_cuda *c = cuda_of(state);
-    return c->status ? vf_refuse(state, c->status, c->what, c->number, c->rest) : VFRONT_OK;
+    const struct vf_cuda *c = cuda_of(context);
+    return c->status ? vf_refuse(context, c->status, c->what, c->number, c->rest) : VFRONT_OK;
 }
 
-/** Has a job done whose arguments are in place. The thread is idle. */
-static vfront_status_t have_done(struct vf_state *state, vfront_status_t (*job)(struct vf_cuda *c))
+/** Lets the worker run a job, whose arguments are already set, and waits for its end. The worker must be idle. */
+static vfront_status_t run_job(struct vf_context *context, vfront_status_t (*job)(struct vf_cuda *c))
 {
-    struct vf_cuda *c = cuda_of(state);
+    struct vf_cuda *c = cuda_of(context);
     c->job = job;
-    vf_thread_give(&c->thread);
-    const vfront_status_t status = settle(state);
-    return status ? status : outcome(state);
+    vf_thread_start_job(&c->thread);
+    const vfront_status_t status = wait_idle(context);
+    return status ? status : outcome(context);
 }
 
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
 static void release(struct vf_cuda *c)
 {
-    if (c->stream[0]) VF_GIVE_BACK(cudaStreamSynchronize(c->stream[0]));
+    if (c->stream[0]) VF_RELEASE(cudaStreamSynchronize(c->stream[0]));
     for (int parity = 0; parity < 2; parity++) {
-        if (c->exec[parity]) VF_GIVE_BACK(cudaGraphExecDestroy(c->exec[parity]));
-        if (c->graph[parity]) VF_GIVE_BACK(cudaGraphDestroy(c->graph[parity]));
+        if (c->exec[parity]) VF_RELEASE(cudaGraphExecDestroy(c->exec[parity]));
+        if (c->graph[parity]) VF_RELEASE(cudaGraphDestroy(c->graph[parity]));
         c->exec[parity] = NULL;
         c->graph[parity] = NULL;
     }
 #if VFRONT_CUBLAS
-    if (c->cublas.handle) VF_GIVE_BACK(cublasDestroy(c->cublas.handle));
+    if (c->cublas.handle) VF_RELEASE(cublasDestroy(c->cublas.handle));
     c->cublas.handle = NULL;
 #endif
     for (int i = 0; i < VF_STREAMS; i++) {
-        if (c->done[i]) VF_GIVE_BACK(cudaEventDestroy(c->done[i]));
-        if (c->stream[i]) VF_GIVE_BACK(cudaStreamDestroy(c->stream[i]));
+        if (c->done[i]) VF_RELEASE(cudaEventDestroy(c->done[i]));
+        if (c->stream[i]) VF_RELEASE(cudaStreamDestroy(c->stream[i]));
         c->done[i] = NULL;
         c->stream[i] = NULL;
     }
-    if (c->pinned) VF_GIVE_BACK(cudaFreeHost(c->pinned));
-    if (c->device) VF_GIVE_BACK(cudaFree(c->device));
+    if (c->pinned) VF_RELEASE(cudaFreeHost(c->pinned));
+    if (c->device) VF_RELEASE(cudaFree(c->device));
     c->pinned = c->device = NULL;
     (void)cudaGetLastError();
 }
@@ -199,25 +201,25 @@ static vfront_status_t release_job(struct vf_cuda *c)
     return VFRONT_OK;
 }
 
-static vfront_status_t cuda_close(struct vf_state *state)
+static vfront_status_t cuda_close(struct vf_context *context)
 {
-    struct hold *h = hold_of(state);
+    struct caller *h = caller_of(context);
     if (!h->cuda) return VFRONT_OK;
-    vfront_status_t status = settle(state);
-    if (!status) status = have_done(state, release_job);
-    vf_thread_leave(&h->cuda->thread, h->thread, status ? 0 : state->give_up_ns);
+    vfront_status_t status = wait_idle(context);
+    if (!status) status = run_job(context, release_job);
+    vf_thread_end(&h->cuda->thread, h->thread, status ? 0 : context->abandon_ns);
     memset(h, 0, sizeof *h);
     return status;
 }
 
-/** Priority of a stage's launches: a greater one is a lower number. */
+/** Priority of a stage's CUDA stream; a lower number is a higher priority. greatest, least: range of the device. */
 static int priority_of(const struct vf_cuda *c, int stage, int greatest, int least)
 {
     const int own = greatest + c->rank, lower = own + 1;
-    return stage < VFRONT_STAGES && VF_LOWER >> stage & 1 && lower < least ? lower : own;
+    return stage < VFRONT_STAGES && VF_LOW_PRIORITY >> stage & 1 && lower < least ? lower : own;
 }
 
-static vfront_status_t take_job(struct vf_cuda *c)
+static vfront_status_t allocate_job(struct vf_cuda *c)
 {
     struct cudaDeviceProp properties;
     int devices = 0, least = 0, greatest = 0;
@@ -252,31 +254,31 @@ static vfront_status_t take_job(struct vf_cuda *c)
     return VFRONT_OK;
 }
 
-static vfront_status_t cuda_open(struct vf_state *state)
+static vfront_status_t cuda_open(struct vf_context *context)
 {
-    struct hold *h = hold_of(state);
+    struct caller *h = caller_of(context);
     void *made;
     memset(h, 0, sizeof *h);
-    if (!vf_thread_start(&h->thread, serve, &made))
-        return vf_refuse(state, VFRONT_E_DEVICE, "pthread_create: no thread for the port", 0, "");
+    if (!vf_thread_start(&h->thread, thread_main, &made))
+        return vf_refuse(context, VFRONT_E_DEVICE, "pthread_create: no thread for the port", 0, "");
     struct vf_cuda *c = h->cuda = made;
-    c->wait = state->step[0].tuning.wait;
-    c->ordinal = state->step[0].tuning.device;
-    c->rank = state->step[0].tuning.priority;
-    c->mirrored = state->step[0].tuning.failover;
+    c->wait = context->step[0].tuning.wait;
+    c->ordinal = context->step[0].tuning.device;
+    c->rank = context->step[0].tuning.priority;
+    c->mirrored = context->step[0].tuning.failover;
     c->pinned_bytes = c->mirrored ? sizeof(struct pinned_arena) : sizeof(struct vf_pinned);
-    const vfront_status_t status = have_done(state, take_job);
+    const vfront_status_t status = run_job(context, allocate_job);
     if (status) return status;
-    memcpy(state->device, c->name, sizeof state->device);
-    state->memory = c->device;
-    state->pinned = c->pinned;
-    state->device_bytes = sizeof(struct arena);
-    state->pinned_bytes = c->pinned_bytes;
-    state->mirror = c->mirrored ? &((struct pinned_arena *)c->pinned)->mirror : NULL;
+    memcpy(context->device, c->name, sizeof context->device);
+    context->memory = c->device;
+    context->pinned = c->pinned;
+    context->device_bytes = sizeof(struct arena);
+    context->pinned_bytes = c->pinned_bytes;
+    context->mirror = c->mirrored ? &((struct pinned_arena *)c->pinned)->mirror : NULL;
     for (int parity = 0; parity < 2; parity++) {
-        state->step[parity].memory = c->device;
-        state->step[parity].pinned = c->pinned_seen;
-        state->step[parity].mirror = c->mirrored ? &((struct pinned_arena *)c->pinned_seen)->mirror : NULL;
+        context->step[parity].memory = c->device;
+        context->step[parity].pinned = c->pinned_seen;
+        context->step[parity].mirror = c->mirrored ? &((struct pinned_arena *)c->pinned_seen)->mirror : NULL;
     }
     return VFRONT_OK;
 }
@@ -288,16 +290,16 @@ static vfront_status_t write_job(struct vf_cuda *c)
     return VFRONT_OK;
 }
 
-/** By way of the frame's masks in pinned memory, which hold nothing between two steps: a copy that is given up must not
- *  read what is the caller's. */
-static vfront_status_t cuda_write(struct vf_state *state, void *to, const void *from, size_t bytes)
+/** Copies host memory to the device through the mask buffers in pinned memory, which are unused between frames. Reason:
+ *  an abandoned copy must not read the caller's memory. */
+static vfront_status_t cuda_write(struct vf_context *context, void *to, const void *from, size_t bytes)
 {
-    struct vf_cuda *c = cuda_of(state);
+    struct vf_cuda *c = cuda_of(context);
     for (size_t done = 0; done < bytes; done += c->bytes) {
-        c->bytes = bytes - done < sizeof state->pinned->mask ? bytes - done : sizeof state->pinned->mask;
+        c->bytes = bytes - done < sizeof context->pinned->mask ? bytes - done : sizeof context->pinned->mask;
         c->to = (char *)to + done;
-        c->from = memcpy(state->pinned->mask, (const char *)from + done, c->bytes);
-        const vfront_status_t status = have_done(state, write_job);
+        c->from = memcpy(context->pinned->mask, (const char *)from + done, c->bytes);
+        const vfront_status_t status = run_job(context, write_job);
         if (status) return status;
     }
     return VFRONT_OK;
@@ -310,35 +312,37 @@ static vfront_status_t read_job(struct vf_cuda *c)
     return VFRONT_OK;
 }
 
-/** Into the frame's masks in pinned memory, for the same reason. */
-static vfront_status_t cuda_read(struct vf_state *state, const void **at, const void *from, size_t bytes)
+/** Copies device memory into the mask buffers in pinned memory, which are unused between frames. Reason: an abandoned
+ *  copy must not write to the caller's memory. */
+static vfront_status_t cuda_read(struct vf_context *context, const void **at, const void *from, size_t bytes)
 {
-    struct vf_cuda *c = cuda_of(state);
-    *at = c->to = state->pinned->mask;
+    struct vf_cuda *c = cuda_of(context);
+    *at = c->to = context->pinned->mask;
     c->from = from;
     c->bytes = bytes;
-    return have_done(state, read_job);
+    return run_job(context, read_job);
 }
 
-/* ---- the graph: graph.c ------------------------------------------------------------------------------------------ */
+/* ---- graph (graph.c) --------------------------------------------------------------------------------------------- */
 
-static vfront_status_t cuda_ready(struct vf_state *state)
+static vfront_status_t cuda_ready(struct vf_context *context)
 {
-    struct vf_cuda *c = cuda_of(state);
-    c->active = state->step[0].geometry.active;
+    struct vf_cuda *c = cuda_of(context);
+    c->active = context->step[0].geometry.active;
     for (int parity = 0; parity < 2; parity++) {
 #if VFRONT_CUBLAS
-        state->view[parity].ego.systems = &((struct arena *)c->device)->systems;
-        state->view[parity].ego.cublas = &c->cublas;
+        context->view[parity].ego.systems = &((struct arena *)c->device)->systems;
+        context->view[parity].ego.cublas = &c->cublas;
 #endif
-        c->view[parity] = state->view[parity];
+        c->view[parity] = context->view[parity];
     }
-    return have_done(state, vf_cuda_ready_job);
+    return run_job(context, vf_cuda_ready_job);
 }
 
-/* ---- the step ---------------------------------------------------------------------------------------------------- */
+/* ---- frame ------------------------------------------------------------------------------------------------------- */
 
-/** An address as the device sees it, if it is of the kind that the caller says. */
+/** Sets c->seen to the device address of `address`. Refuses an address that does not lie in the stated kind of memory,
+ *  c->kind. */
 static vfront_status_t look_up(struct vf_cuda *c, const void *address)
 {
     struct cudaPointerAttributes a;
@@ -359,28 +363,28 @@ static vfront_status_t look_up(struct vf_cuda *c, const void *address)
     return VFRONT_OK;
 }
 
-/** First byte of a picture as the device sees it. */
+/** Sets c->seen to the device address of an image's first byte, c->from. Checks the image's last byte, c->last, too. */
 static vfront_status_t look_up_job(struct vf_cuda *c)
 {
     const vfront_status_t status = look_up(c, c->last);
     return status ? status : look_up(c, c->from);
 }
 
-/** The caller's copy of pinned_seen is the parameters' own address. */
-static const uint8_t *cuda_seen(struct vf_state *state, const uint8_t *pinned)
+/** Converts a host address in the pinned arena into its device address. */
+static const uint8_t *cuda_seen(struct vf_context *context, const uint8_t *pinned)
 {
-    return (const uint8_t *)state->step[0].pinned + (pinned - (const uint8_t *)state->pinned);
+    return (const uint8_t *)context->step[0].pinned + (pinned - (const uint8_t *)context->pinned);
 }
 
-/** 1 if an address lies in one of the library's own input buffers. */
-static int own_input(const struct vf_state *state, const void *address)
+/** 1 if an address lies in one of the library's input buffers. */
+static int own_input(const struct vf_context *context, const void *address)
 {
-    const uintptr_t offset = (uintptr_t)address - (uintptr_t)state->pinned->input;
-    return offset < sizeof state->pinned->input;
+    const uintptr_t offset = (uintptr_t)address - (uintptr_t)context->pinned->input;
+    return offset < sizeof context->pinned->input;
 }
 
-/** Copies a picture into an input buffer: as one piece, in less than half the time, where little lies between its rows.
- *  Returns the pitch of the copy [byte]. */
+/** Copies an image into an input buffer. An image with little padding is copied in one piece, which takes less than
+ *  half the time of a copy by rows. Returns the pitch of the copy [bytes]. */
 static uint32_t copy_picture(uint8_t *to, const vfront_picture_t *picture, size_t row_bytes)
 {
     const size_t pitch = picture->pitch_bytes, rows = (size_t)picture->height_px, all = pitch * (rows - 1) + row_bytes;
@@ -394,32 +398,32 @@ static uint32_t copy_picture(uint8_t *to, const vfront_picture_t *picture, size_
     return (uint32_t)packed;
 }
 
-static vfront_status_t cuda_adopt(struct vf_state *state, const vfront_picture_t *picture, uint8_t *input,
+static vfront_status_t cuda_adopt(struct vf_context *context, const vfront_picture_t *picture, uint8_t *input,
                                   struct vf_source *source)
 {
-    struct vf_cuda *c = cuda_of(state);
+    struct vf_cuda *c = cuda_of(context);
     const size_t row = (size_t)vf_format_bytes(picture->format) * (size_t)picture->width_px;
     const size_t last = (size_t)picture->pitch_bytes * (size_t)(picture->height_px - 1) + row - 1;
     source->pitch = picture->pitch_bytes;
-    if (input == state->pinned->input[state->input][0]) vf_thread_rouse(&c->thread);
+    if (input == context->pinned->input[context->input][0]) vf_thread_wake(&c->thread);
     if (picture->memory == VFRONT_DEVICE_MEMORY && c->mirrored)
-        return vf_refuse(state, VFRONT_E_MEMORY_KIND, "frame: device memory, which failover cannot read", 0, "");
+        return vf_refuse(context, VFRONT_E_MEMORY_KIND, "frame: device memory, which failover cannot read", 0, "");
     if (picture->memory != VFRONT_HOST_MEMORY) {
-        vfront_status_t status = settle(state);
+        vfront_status_t status = wait_idle(context);
         if (status) return status;
         c->from = picture->data;
         c->last = (const uint8_t *)picture->data + last;
         c->kind = picture->memory;
-        status = have_done(state, look_up_job);
+        status = run_job(context, look_up_job);
         if (!status) source->data = c->seen;
         return status;
     }
-    if (own_input(state, picture->data) && own_input(state, (const uint8_t *)picture->data + last)) {
-        source->data = cuda_seen(state, picture->data); /* to copy it could be to copy it onto itself */
+    if (own_input(context, picture->data) && own_input(context, (const uint8_t *)picture->data + last)) {
+        source->data = cuda_seen(context, picture->data); /* read in place: a copy might overlap the image */
         return VFRONT_OK;
     }
     source->pitch = copy_picture(input, picture, row);
-    source->data = cuda_seen(state, input);
+    source->data = cuda_seen(context, input);
     return VFRONT_OK;
 }
 
@@ -429,22 +433,23 @@ static vfront_status_t launch_job(struct vf_cuda *c)
     return VFRONT_OK;
 }
 
-static vfront_status_t cuda_submit(struct vf_state *state)
+static vfront_status_t cuda_submit(struct vf_context *context)
 {
-    const vfront_status_t status = settle(state); /* it may still be looking after the step before */
+    const vfront_status_t status = wait_idle(context); /* the worker may still query the previous frame */
     if (status) return status;
-    hold_of(state)->asking = 0;
-    cuda_of(state)->parity = state->parity;
-    return have_done(state, launch_job);
+    caller_of(context)->querying = 0;
+    cuda_of(context)->parity = context->parity;
+    return run_job(context, launch_job);
 }
 
-/** 1 if the result is there. The acquire keeps reads of the result behind it. */
-static int arrived(const struct vf_state *state)
+/** 1 if the result of the frame in flight is complete. The acquire orders later reads of the result after this read of
+ *  the ticket. */
+static int result_ready(const struct vf_context *context)
 {
-    return __atomic_load_n(&state->pinned->done, __ATOMIC_ACQUIRE) == state->ticket;
+    return __atomic_load_n(&context->pinned->done, __ATOMIC_ACQUIRE) == context->ticket;
 }
 
-/** Notes in `idle` whether the device works. VFRONT_E_DEVICE: it failed. */
+/** Job: sets c->idle to 1 if the device has finished the frame, else 0. VFRONT_E_DEVICE: the device failed. */
 static vfront_status_t query_job(struct vf_cuda *c)
 {
     vf_cuda_at(c, "cudaStreamQuery(c->stream[0])");
@@ -454,57 +459,60 @@ static vfront_status_t query_job(struct vf_cuda *c)
                                                               : vf_cuda_fault(c, error, "cudaStreamQuery: %s");
 }
 
-/** Asks the thread whether the device works, or looks at its answer if there is one. VFRONT_OK: nothing is known to be
- *  wrong. Does not wait. */
-static vfront_status_t ask(struct vf_state *state)
+/** Lets the worker query the device for a failure, or evaluates a completed query. Does not wait. VFRONT_OK: no failure
+ *  is known. */
+static vfront_status_t query_device(struct vf_context *context)
 {
-    struct hold *h = hold_of(state);
+    struct caller *h = caller_of(context);
     struct vf_cuda *c = h->cuda;
     if (!vf_thread_idle(&c->thread)) return VFRONT_OK;
-    if (!h->asking) {
-        h->asking = 1;
+    if (!h->querying) {
+        h->querying = 1;
         c->job = query_job;
-        vf_thread_give(&c->thread);
+        vf_thread_start_job(&c->thread);
         return VFRONT_OK;
     }
-    h->asking = 0;
-    const vfront_status_t status = outcome(state);
-    if (status || !c->idle || arrived(state)) return status;
-    return vf_refuse(state, VFRONT_E_DEVICE, "the step ended without its ticket", 0, "");
+    h->querying = 0;
+    const vfront_status_t status = outcome(context);
+    if (status || !c->idle || result_ready(context)) return status;
+    return vf_refuse(context, VFRONT_E_DEVICE, "the step ended without its ticket", 0, "");
 }
 
-/** Passes some time while the step is under way. */
-static void pass(const struct vf_state *state, uint64_t waited_ns)
+/** Waits for a short time while a frame is in flight. It sleeps with VFRONT_WAIT_NAP only. waited_ns: time waited so
+ *  far. */
+static void wait_briefly(const struct vf_context *context, uint64_t waited_ns)
 {
     const struct timespec nap = {0, NAP_NS};
-    if (state->step[0].tuning.wait == VFRONT_WAIT_NAP && waited_ns >= NAP_NS)
+    if (context->step[0].tuning.wait == VFRONT_WAIT_NAP && waited_ns >= NAP_NS)
         nanosleep(&nap, NULL);
     else
-        for (int i = 0; i < 256 && !arrived(state); i++) vf_relax();
+        for (int i = 0; i < 256 && !result_ready(context); i++) vf_cpu_relax();
 }
 
-/** Looks at the ticket, and asks the device only every so often: a step is over before the first time. */
-static vfront_status_t cuda_wait(struct vf_state *state, uint32_t timeout_us)
+/** Waits for the frame: polls the ticket, and queries the device for a failure every QUERY_PERIOD_NS. Most frames
+ *  complete before the first query. */
+static vfront_status_t cuda_wait(struct vf_context *context, uint32_t timeout_us)
 {
-    const uint64_t start = vf_now_ns(), most = (uint64_t)timeout_us * 1000u;
-    const uint64_t until = timeout_us == UINT32_MAX || start + most > state->give_up_ns ? state->give_up_ns
-                                                                                        : start + most;
-    uint64_t now = start, asked = state->submitted_ns;
+    const uint64_t start = vf_now_ns(), timeout_ns = (uint64_t)timeout_us * 1000u;
+    const uint64_t until = timeout_us == UINT32_MAX || start + timeout_ns > context->abandon_ns ? context->abandon_ns
+                                                                                                : start + timeout_ns;
+    uint64_t now = start, queried = context->submitted_ns;
     for (;; now = vf_now_ns()) {
-        if (arrived(state)) return VFRONT_OK;
-        if (hold_of(state)->asking || now - asked >= PATIENCE_NS) {
-            const vfront_status_t status = ask(state);
+        if (result_ready(context)) return VFRONT_OK;
+        if (caller_of(context)->querying || now - queried >= QUERY_PERIOD_NS) {
+            const vfront_status_t status = query_device(context);
             if (status) return status;
-            asked = now;
-            sched_yield(); /* the thread may need this processor */
+            queried = now;
+            sched_yield(); /* the worker may need this processor */
         }
-        if (now >= state->give_up_ns) return give_up(state, "given up: the step does not end; last call: %s");
+        if (now >= context->abandon_ns) return abandon(context, "abandoned: the step does not end; last call: %s");
         if (now >= until) return VFRONT_E_TIMEOUT;
-        pass(state, now - start);
+        wait_briefly(context, now - start);
     }
 }
 
-/** VFRONT_OK if the device works and is idle. An error that a second call reports again is the context's. */
+/** Job: VFRONT_OK if the device works and is idle. An error that two calls in a row return is sticky: it stays until
+ *  the process ends. */
 static vfront_status_t recover_job(struct vf_cuda *c)
 {
     cudaError_t error = cudaSuccess;
@@ -513,17 +521,17 @@ static vfront_status_t recover_job(struct vf_cuda *c)
         error = cudaStreamQuery(c->stream[0]);
         if (error) (void)cudaGetLastError();
     }
-    if (error == cudaErrorNotReady) return refuse(c, VFRONT_E_ABANDONED, "the step that was given up still runs", "");
+    if (error == cudaErrorNotReady) return refuse(c, VFRONT_E_ABANDONED, "the step that was abandoned still runs", "");
     if (error) return refuse(c, VFRONT_E_STICKY, "cudaStreamQuery: %s", cudaGetErrorName(error));
     return VFRONT_OK;
 }
 
-static vfront_status_t cuda_recover(struct vf_state *state)
+static vfront_status_t cuda_recover(struct vf_context *context)
 {
-    struct hold *h = hold_of(state);
-    if (!vf_thread_idle(&h->cuda->thread)) return give_up(state, "still no return from %s");
-    h->given_up = h->asking = 0;
-    return have_done(state, recover_job);
+    struct caller *h = caller_of(context);
+    if (!vf_thread_idle(&h->cuda->thread)) return abandon(context, "still no return from %s");
+    h->abandoned = h->querying = 0;
+    return run_job(context, recover_job);
 }
 
 const struct vf_port vf_port_cuda = {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph of a step, for each parity: the active stages are enqueued once, in streams that wait for one another by
- * events, while the stream of the graph captures them. */
+/* Graph of a frame, one per parity: the active stages are enqueued once, in streams that wait for one another through
+ * events, under stream capture. */
 #include "core/views.h"
 #include "job.h"
 
-/** Parts of a stage's launches: what stands before the rest, and the two branches in which it ends. */
+/** Parts of a stage's launches beside its main launches: `early` before them, `last` and `late` as concurrent branches
+ *  after them. */
 enum part { PART_early, PART_last, PART_late };
 
-/* Checks: early launches need what their stages need, or less; lists of cuda.h have the same stages. */
+/* Compile-time checks of the lists in cuda.h: early launches need only stages that their stage needs; VF_EARLY and
+ * VF_APART_BEFORE name the same stages. */
 enum {
 #define VF_STAGE(name, needs, what) NEEDS_##name = (int)(needs),
 #include "stages.def"
@@ -23,11 +25,11 @@ VF_EARLY(EARLY)
 VF_STATIC_ASSERT((0 VF_EARLY(EARLY)) == (0 VF_APART_BEFORE(APART)), "vfront: VF_EARLY and VF_APART_BEFORE differ");
 #undef EARLY
 
-/** Bit of each stage that ends in two branches. */
+/** Set of stages whose launches end in two concurrent branches, `last` and `late`. */
 enum { FORKED_STAGES = (int)(0 VF_APART_BEHIND(APART)) };
 #undef APART
 
-/** Launches of a stage apart from the rest; none where it has no such part. */
+/** Enqueues part `part` of a stage's launches, if the stage has this part. */
 static cudaError_t launch_apart(struct vf_cuda *c, const struct vf_views *v, int stage, enum part part,
                                 cudaStream_t stream)
 {
@@ -54,19 +56,19 @@ static cudaError_t launch(struct vf_cuda *c, const struct vf_views *v, int stage
     }
 }
 
-/** Stages that the first launch of a stage waits for. */
+/** Set of stages that the first launch of stage `stage` waits for. */
 static uint32_t first_edges(int stage, uint32_t active)
 {
     switch (stage) {
 #define EARLY(name, needs)                                                                                             \
-    case VF_##name: return vf_stages_last(needs, active);
+    case VF_##name: return vf_stages_minimal(needs, active);
         VF_EARLY(EARLY)
 #undef EARLY
     default: return vf_stage_edges((enum vf_stage)stage, active);
     }
 }
 
-/** Makes a stage's stream wait for stages that are enqueued. */
+/** Makes a stage's stream wait for the stages in the set `edges`, whose work is already enqueued. */
 static vfront_status_t join(struct vf_cuda *c, int stage, uint32_t edges)
 {
     for (int before = 0; before < VFRONT_STAGES; before++)
@@ -74,7 +76,7 @@ static vfront_status_t join(struct vf_cuda *c, int stage, uint32_t edges)
     return VFRONT_OK;
 }
 
-/** Enqueues both branches in which a stage ends, behind the rest of it. */
+/** Enqueues the two concurrent branches `last` and `late` at the end of a stage. */
 static vfront_status_t enqueue_branches(struct vf_cuda *c, const struct vf_views *v, int stage)
 {
     VF_TRY(cudaEventRecord(c->done[stage], c->stream[stage]));
@@ -86,8 +88,9 @@ static vfront_status_t enqueue_branches(struct vf_cuda *c, const struct vf_views
     return VFRONT_OK;
 }
 
-/** Enqueues a stage behind those that it waits for, which are enqueued; its early launches behind what they need.
- *  report, which mirrors what the next step needs, waits for late launches, too. */
+/** Enqueues a stage whose predecessors are already enqueued. Its early launches wait only for the stages that they
+ *  need. If a mirror is kept for fail-over, stage report also waits for late launches, because it copies what they
+ *  write. */
 static vfront_status_t enqueue_stage(struct vf_cuda *c, const struct vf_views *v, int stage)
 {
     vfront_status_t status = join(c, stage, first_edges(stage, c->active));
@@ -106,19 +109,19 @@ static vfront_status_t enqueue_stage(struct vf_cuda *c, const struct vf_views *v
     return VFRONT_OK;
 }
 
-/** Enqueues the active stages, in their order but for those that wait for later ones. Stage 0 needs none, and is always
+/** Enqueues the active stages, each after the stages that it waits for. Stage 0 waits for no other and is always
  *  active. */
 static vfront_status_t enqueue(struct vf_cuda *c, int parity)
 {
     vfront_status_t status = VFRONT_OK;
-    for (int i = 1; i < VFRONT_STAGES; i++) { /* what needs no other stage begins with the step */
+    for (int i = 1; i < VFRONT_STAGES; i++) { /* stages that wait for no other start with the frame */
         if (!(c->active >> i & 1) || first_edges(i, c->active)) continue;
         VF_TRY(cudaEventRecord(c->done[i], c->stream[0]));
         VF_TRY(cudaStreamWaitEvent(c->stream[i], c->done[i], 0));
     }
     for (uint32_t left = c->active; left && !status;)
         for (int i = 0; i < VFRONT_STAGES && !status; i++) {
-            if (!(left >> i & 1) || vf_stage_behind((enum vf_stage)i, c->active) & left) continue;
+            if (!(left >> i & 1) || vf_stage_predecessors((enum vf_stage)i, c->active) & left) continue;
             status = enqueue_stage(c, &c->view[parity], i);
             left &= ~(1u << i);
         }
@@ -134,8 +137,8 @@ static vfront_status_t capture(struct vf_cuda *c, int parity)
     const vfront_status_t status = enqueue(c, parity);
     if (status) {
         cudaGraph_t broken = NULL;
-        VF_GIVE_BACK(cudaStreamEndCapture(c->stream[0], &broken));
-        if (broken) VF_GIVE_BACK(cudaGraphDestroy(broken));
+        VF_RELEASE(cudaStreamEndCapture(c->stream[0], &broken));
+        if (broken) VF_RELEASE(cudaGraphDestroy(broken));
         (void)cudaGetLastError();
         return status;
     }

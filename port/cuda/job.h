@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-/* What a job of the CUDA port's thread works on, and how it makes its CUDA calls: each is noted before it is made, and
- * one that fails ends the job. */
+/* Data of a job of the CUDA port's thread, and macros for its CUDA calls. Each call is recorded before it is made; a
+ * failed one ends the job. */
 #ifndef VF_JOB_H
 #define VF_JOB_H
 
 #include "cuda.h"
 #include "thread.h"
 #if VFRONT_CUBLAS
-#include "kernels/geometry/cublas.h"
+#include "kernels/ego/cublas.h"
 #endif
 
-/** Streams: one a stage, and that of late launches. */
+/** Indices of CUDA streams: one per stage, then one for launches that write data of the next frame; number of
+ *  streams. */
 enum { VF_LATE_STREAM = VFRONT_STAGES, VF_STREAMS };
 
-/** State of the port, in memory of its thread. Its caller touches it between jobs only, but for `at`. */
+/** State of the CUDA port, in memory of its worker thread. Other threads access it between jobs only, except `at`. */
 struct vf_cuda {
     struct vf_thread thread;
-    const char *at; /* call that the thread is in, or was in last */
-    /* the job, and what became of it: a status, with a format and a word for vf_refuse() */
-    vfront_status_t (*job)(struct vf_cuda *c);
-    vfront_status_t status;
-    const char *what, *rest;
-    int32_t number;
-    int in_init; /* 1: statuses are those of vfront_init(), else of a step */
-    /* what jobs take and give */
-    int32_t wait;          /* tuning value wait */
-    int32_t ordinal, rank; /* tuning values device, priority */
+    const char *at;                            /* text of the CUDA call that the thread is in, or made last */
+    vfront_status_t (*job)(struct vf_cuda *c); /* function of the current job */
+    vfront_status_t status;                    /* status that the job returned */
+    const char *what,                          /* reason of a failure: format with %s and %d, for vf_refuse() */
+        *rest;                                 /* text for the %s of `what` */
+    int32_t number;                            /* number for the %d of `what` */
+    int in_init; /* 1: failures get the detailed statuses of vfront_init(); 0: VFRONT_E_DEVICE, in a frame */
+    /* The next members are arguments and results of jobs. */
+    int32_t wait;    /* tuning value `wait`: VFRONT_WAIT_SPIN or VFRONT_WAIT_NAP */
+    int32_t ordinal, /* tuning value `device`: number of the GPU */
+        rank;        /* tuning value `priority`: 0 is the device's highest */
     void *to;
     const void *from, *last;
     size_t bytes, pinned_bytes;
-    int mirrored; /* tuning value failover */
+    int mirrored; /* not 0: a mirror of the state is kept for fail-over (tuning value `failover`) */
     vfront_memory_t kind;
     const uint8_t *seen;
     int32_t parity;
     uint32_t active;
-    int idle;      /* the stream has nothing to do */
-    char name[64]; /* of the device */
-    /* what is to be given back */
-    cudaStream_t stream[VF_STREAMS]; /* [0] runs the graphs; the others exist to capture branches */
+    int idle;      /* 1: stream[0] has no work left */
+    char name[64]; /* name of the GPU */
+    /* The members below are resources that the port frees when it closes. */
+    cudaStream_t stream[VF_STREAMS]; /* [0] runs the graphs; the others only serve the capture of branches */
     cudaEvent_t done[VF_STREAMS];
     cudaGraph_t graph[2];
     cudaGraphExec_t exec[2];
@@ -45,18 +47,19 @@ struct vf_cuda {
 #if VFRONT_CUBLAS
     struct vf_cublas cublas;
 #endif
-    struct vf_views view[2]; /* a copy: a launcher that is given up must not read the caller's */
+    struct vf_views view[2]; /* copies of the views, since an abandoned launcher must not read the caller's memory */
 };
 
-/** Notes why a job failed; returns its status. A %s in `call` stands for the name of the error. */
+/** Stores the reason of a failed job, and returns the job's status. call: failed call; a %s in it stands for the name
+ *  of the error. */
 vfront_status_t vf_cuda_fault(struct vf_cuda *c, cudaError_t error, const char *call);
-/** The same for a stage's launcher, which failed in a call of cuBLAS or of CUDA. */
+/** Like vf_cuda_fault(), for a launcher of stage `stage` that failed in a call of cuBLAS or CUDA. */
 vfront_status_t vf_cuda_launch_fault(struct vf_cuda *c, cudaError_t error, const char *stage);
 
-/** Notes which call the thread is about to make. */
+/** Records the call that the thread is about to make, so that a hang can be reported by its name. */
 static inline void vf_cuda_at(struct vf_cuda *c, const char *call) { __atomic_store_n(&c->at, call, __ATOMIC_RELAXED); }
 
-/** Makes a CUDA call for the job of `c`, and returns from the function around it when that fails. */
+/** Makes a CUDA call in the job of `c`; if it fails, returns from the enclosing function. */
 #define VF_TRY(call)                                                                                                   \
     do {                                                                                                               \
         vf_cuda_at(c, #call);                                                                                          \
@@ -64,11 +67,11 @@ static inline void vf_cuda_at(struct vf_cuda *c, const char *call) { __atomic_st
         if (error_ != cudaSuccess) return vf_cuda_fault(c, error_, #call ": %s");                                      \
     } while (0)
 
-/** Makes a CUDA call that gives something back, whatever becomes of it. */
-#define VF_GIVE_BACK(call) (vf_cuda_at(c, #call), (void)(call))
+/** Makes a CUDA call that frees a resource, and ignores its result. */
+#define VF_RELEASE(call) (vf_cuda_at(c, #call), (void)(call))
 
-/** Job in graph.c: captures the graphs of both parities and runs each once. `active` and `view` must be set. From then
- *  on statuses are those of a step. */
+/** Job in graph.c: captures the graphs of both parities and runs each once. c->active and c->view must be set. It sets
+ *  c->in_init to 0. */
 vfront_status_t vf_cuda_ready_job(struct vf_cuda *c);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread that makes calls for another one. */
-#define _GNU_SOURCE /* pthread_tryjoin_np */
+/* Worker thread of the CUDA port. */
+#define _GNU_SOURCE /* for pthread_tryjoin_np() */
 #include "thread.h"
 
 #include <sched.h>
@@ -15,7 +15,7 @@ uint64_t vf_now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void vf_relax(void)
+void vf_cpu_relax(void)
 {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -24,36 +24,37 @@ void vf_relax(void)
 #endif
 }
 
-/** Waits a little, the longer the longer it has been waited: spins for 20 us, then gives the processor away again and
- *  again, because the other thread may need it, and sleeps after 2 ms. */
-static void wait_a_little(uint64_t waited_ns)
+/** Waits for a short time. waited_ns: time waited so far. Below 20 us it spins, below 2 ms it yields the processor,
+ *  which the other thread may need, and above it sleeps. */
+static void wait_briefly(uint64_t waited_ns)
 {
     const struct timespec nap = {0, 50000};
     if (waited_ns < 20000u)
-        vf_relax();
+        vf_cpu_relax();
     else if (waited_ns < 2000000u)
         sched_yield();
     else
         nanosleep(&nap, NULL);
 }
 
-/* ---- the thread -------------------------------------------------------------------------------------------------- */
+/* ---- worker ------------------------------------------------------------------------------------------------------ */
 
 void vf_thread_begin(struct vf_thread *t, uint32_t awake_us, void **made, void *memory)
 {
-    t->given = t->done = t->left = 0;
+    t->started = t->done = t->ending = 0;
     t->awake_us = awake_us;
-    sem_init(&t->bell, 0, 0);
+    sem_init(&t->wake, 0, 0);
     __atomic_store_n(made, memory, __ATOMIC_RELEASE);
 }
 
 static int has_job(const struct vf_thread *t) { return !vf_thread_idle(t); }
 
-/** 1 if the caller is leaving. Then it is waited for, because it still touches the bell. */
-static int is_left(const struct vf_thread *t)
+/** 1 if the caller is leaving. Then first waits until the caller has left, because a leaving caller still accesses the
+ *  semaphore. */
+static int is_ending(const struct vf_thread *t)
 {
-    if (!__atomic_load_n(&t->left, __ATOMIC_ACQUIRE)) return 0;
-    while (__atomic_load_n(&t->left, __ATOMIC_ACQUIRE) != 2) sched_yield();
+    if (!__atomic_load_n(&t->ending, __ATOMIC_ACQUIRE)) return 0;
+    while (__atomic_load_n(&t->ending, __ATOMIC_ACQUIRE) != 2) sched_yield();
     return 1;
 }
 
@@ -62,27 +63,28 @@ int vf_thread_next(struct vf_thread *t)
     for (;;) {
         const uint64_t start = vf_now_ns(), awake_ns = (uint64_t)t->awake_us * 1000u;
         for (uint64_t waited = 0; waited < awake_ns; waited = vf_now_ns() - start) {
-            for (int i = 0; i < 32; i++, vf_relax()) {
-                if (is_left(t)) return 0;
+            for (int i = 0; i < 32; i++, vf_cpu_relax()) {
+                if (is_ending(t)) return 0;
                 if (has_job(t)) return 1;
             }
-            wait_a_little(waited);
+            wait_briefly(waited);
         }
-        while (!sem_trywait(&t->bell)) {} /* rung for jobs that were seen without it */
-        if (!is_left(t) && !has_job(t)) sem_wait(&t->bell);
+        while (!sem_trywait(&t->wake)) {} /* removes semaphore posts of jobs that polling has found already */
+        if (!is_ending(t) && !has_job(t)) sem_wait(&t->wake);
     }
 }
 
 void vf_thread_done(struct vf_thread *t) { __atomic_store_n(&t->done, t->done + 1, __ATOMIC_RELEASE); }
 
-/* ---- its caller -------------------------------------------------------------------------------------------------- */
+/* ---- caller ------------------------------------------------------------------------------------------------------ */
 
 int vf_thread_start(pthread_t *id, void *(*main)(void *), void **made)
 {
     sigset_t all, before;
     *made = NULL;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for the application's threads; this one inherits that */
+    pthread_sigmask(SIG_SETMASK, &all,
+                    &before); /* the new thread inherits this mask, so that signals go to the application's threads */
     const int error = pthread_create(id, NULL, main, made);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     while (!error && !__atomic_load_n(made, __ATOMIC_ACQUIRE)) sched_yield();
@@ -91,15 +93,15 @@ int vf_thread_start(pthread_t *id, void *(*main)(void *), void **made)
 
 int vf_thread_idle(const struct vf_thread *t)
 {
-    return __atomic_load_n(&t->given, __ATOMIC_ACQUIRE) == __atomic_load_n(&t->done, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&t->started, __ATOMIC_ACQUIRE) == __atomic_load_n(&t->done, __ATOMIC_ACQUIRE);
 }
 
-void vf_thread_rouse(struct vf_thread *t) { sem_post(&t->bell); }
+void vf_thread_wake(struct vf_thread *t) { sem_post(&t->wake); }
 
-void vf_thread_give(struct vf_thread *t)
+void vf_thread_start_job(struct vf_thread *t)
 {
-    __atomic_store_n(&t->given, t->given + 1, __ATOMIC_RELEASE);
-    sem_post(&t->bell);
+    __atomic_store_n(&t->started, t->started + 1, __ATOMIC_RELEASE);
+    sem_post(&t->wake);
 }
 
 int vf_thread_wait(const struct vf_thread *t, uint64_t until_ns)
@@ -107,23 +109,23 @@ int vf_thread_wait(const struct vf_thread *t, uint64_t until_ns)
     const uint64_t start = vf_now_ns();
     for (uint64_t now = start; !vf_thread_idle(t); now = vf_now_ns()) {
         if (now >= until_ns) return 0;
-        for (int i = 0; i < 32 && !vf_thread_idle(t); i++) vf_relax();
-        if (!vf_thread_idle(t)) wait_a_little(now - start);
+        for (int i = 0; i < 32 && !vf_thread_idle(t); i++) vf_cpu_relax();
+        if (!vf_thread_idle(t)) wait_briefly(now - start);
     }
     return 1;
 }
 
-void vf_thread_leave(struct vf_thread *t, pthread_t id, uint64_t until_ns)
+void vf_thread_end(struct vf_thread *t, pthread_t id, uint64_t until_ns)
 {
-    __atomic_store_n(&t->left, 1, __ATOMIC_RELEASE);
-    sem_post(&t->bell);
-    __atomic_store_n(&t->left, 2, __ATOMIC_RELEASE);
+    __atomic_store_n(&t->ending, 1, __ATOMIC_RELEASE);
+    sem_post(&t->wake);
+    __atomic_store_n(&t->ending, 2, __ATOMIC_RELEASE);
     const uint64_t start = vf_now_ns();
     for (uint64_t now = start; pthread_tryjoin_np(id, NULL); now = vf_now_ns()) {
         if (now >= until_ns) {
             pthread_detach(id);
             return;
         }
-        wait_a_little(now - start);
+        wait_briefly(now - start);
     }
 }

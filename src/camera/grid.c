@@ -13,9 +13,9 @@ void vf_grid_row(struct vf_node *row, int32_t nodes, const struct vf_lens *lens,
     }
 }
 
-/** Clear (if `row` is given) and count the pixels of a row that lie in blind grid cells: blind[i] is 1 for the cell
- *  right of node i. The left half of a pixel whose centre is on a node belongs to the cell before, so both count for
- *  it. */
+/** Counts the pixels of a mask row that lie in blind cells of the bearing grid, whose bearings cannot be interpolated.
+ *  Clears these pixels if `row` is not NULL. blind[i]: 1 for the cell right of node i. A pixel centred on a node lies
+ *  in the cells on both sides. */
 static uint32_t clear_row(uint8_t *row, int32_t width, const uint8_t *blind)
 {
     uint32_t count = 0;
@@ -32,8 +32,11 @@ uint32_t vf_grid_blind(uint8_t *mask, size_t pitch, int32_t width, int32_t heigh
 {
     const int32_t across = vf_nodes(width), down = vf_nodes(height);
     struct vf_node row[VF_NODES(VFRONT_WIDTH)];
-    uint8_t invalid[4][VF_NODES(VFRONT_WIDTH)];                             /* nodes; last four rows, by j % 4 */
-    uint8_t blind[2][VF_NODES(VFRONT_WIDTH)], both[VF_NODES(VFRONT_WIDTH)]; /* cells; last two rows, by j % 2; either */
+    /* [j % 4][i]: 1: node i of row j has no bearing; the last four rows of nodes */
+    uint8_t invalid[4][VF_NODES(VFRONT_WIDTH)];
+    /* [j % 2][i]: 1: bearings in the cell right of node i cannot be interpolated; the last two rows of cells. both[i]:
+     * 1 in either of these rows. */
+    uint8_t blind[2][VF_NODES(VFRONT_WIDTH)], both[VF_NODES(VFRONT_WIDTH)];
     uint32_t count = 0;
     memset(blind, 0, sizeof blind);
     for (int32_t j = 0; j < down; j++) {
@@ -46,7 +49,7 @@ uint32_t vf_grid_blind(uint8_t *mask, size_t pitch, int32_t width, int32_t heigh
             for (int k = 0; k < 16; k++) here[i] |= invalid[k / 4][i - 1 + k % 4];
         }
         for (int32_t i = 0; i < across; i++) both[i] = here[i] | above[i];
-        const int32_t first = VF_GRID_PX * (j - 2 - VF_GRID_MARGIN); /* first row of pixels of these cells */
+        const int32_t first = VF_GRID_PX * (j - 2 - VF_GRID_MARGIN); /* first pixel row of the cells in `here` */
         for (int32_t y = vf_max(first, 0); y < vf_min(first + VF_GRID_PX, height); y++)
             count += clear_row(mask ? mask + (size_t)y * pitch : NULL, width, y && y == first ? both : here);
     }

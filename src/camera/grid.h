@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Grid of bearings: a table of a camera's inverse lens model, one node every VF_GRID_PX pixels of level 0, interpolated
- * in between.
+/* Bearing grid: table of a camera's inverse lens model, one node every VF_GRID_PX pixels of level 0, interpolated in
+ * between.
  *
  * Made by   vfront_init(), from the lens (lens.h), in double precision on the host: vf_grid_row(), vf_grid_blind()
- * Read by   bearing, match, stereo, ego and report, in every step: vf_bearing_at()
- * Rule      cubic Lagrange interpolation over 4x4 nodes, along x and then along y; the result is normalised. With nodes
- *           8 px apart it differs from the lens by 2e-5 px on average, about the resolution of single precision, and by
- *           less than 1e-3 px in the corners of wide lenses; by more, up to 1/5 px, only near the limit up to which a
- *           lens model is one-to-one
- * Exact     single precision in one order; roots and quotients correctly rounded
- * Shared    vf_bearing_at() is the one form for host and kernels
- * Memory    16 bytes a node, in struct vf_bearing_memory
+ * Read by   bearing, match, stereo, ego and report, in every frame: vf_bearing_at()
+ * Rule    cubic Lagrange interpolation over 4x4 nodes, along x, then y; the result is normalised. With nodes 8 px apart
+ *         the error is 2e-5 px on average, the resolution of single precision. In the corners of wide lenses it is
+ *         below 1e-3 px, and up to 1/5 px only near the limit of the lens model
+ * Exact   single precision in one order; roots and quotients correctly rounded
+ * Shared  vf_bearing_at()
+ * Memory  16 bytes a node, in struct vf_bearing_memory
  */
 #ifndef VF_GRID_H
 #define VF_GRID_H
@@ -23,18 +22,18 @@
 /** Distance of neighbouring nodes along both axes [px of level 0]. */
 #define VF_GRID_PX 8
 
-/** Nodes left of (above) pixel 0: node (i, j) is at pixel VF_GRID_PX * (i - VF_GRID_MARGIN), VF_GRID_PX * (j -
- *  VF_GRID_MARGIN). */
+/** Number of nodes left of (above) pixel 0. Node (i, j) lies at pixel VF_GRID_PX * (i - VF_GRID_MARGIN), VF_GRID_PX *
+ *  (j - VF_GRID_MARGIN). */
 #define VF_GRID_MARGIN 2
 
-/** Nodes along an axis for a picture of size_px; vf_nodes() is the same as a function. */
+/** Number of nodes along an axis of an image of size_px, as a constant and as a function. */
 #define VF_NODES(size_px) (((size_px) + 15) / VF_GRID_PX + 4)
 VF_FN int32_t vf_nodes(int32_t size_px) { return VF_NODES(size_px); }
 
 /** Node of the grid: a unit vector in camera axes. */
 struct vf_node {
     float x, y, z;
-    int32_t valid; /* 0: the lens has no bearing there, and the vector is zero */
+    int32_t valid; /* 0: the lens has no bearing at this pixel; the vector is zero */
 };
 
 /** Cubic Lagrange weights of four equidistant nodes at -1, 0, 1, 2 for a point at t, 0 <= t < 1. */
@@ -47,8 +46,8 @@ VF_FN void vf_grid_weights(float t, float w[4])
     w[3] = a * t * b * (1.0f / 6.0f);
 }
 
-/** Bearing at a level 0 coordinate inside the picture: a unit vector in camera axes; 0 0 0 if one of the 4x4 nodes
- *  around is not valid. `node`: the camera's grid, row by row, `across` (geometry.nodes_x) in each. */
+/** Bearing at a position inside the image [1/65536 px of level 0]: a unit vector in camera axes; 0 0 0 if one of the
+ *  4x4 nodes around it is not valid. node: bearing grid of the camera, row by row; across: number of nodes per row. */
 VF_FN void vf_bearing_at(const struct vf_node *node, int32_t across, int32_t x_q16, int32_t y_q16, float bearing[3])
 {
     const int32_t shift = 16 + 3, before = VF_GRID_MARGIN * VF_GRID_PX << 16;
@@ -71,11 +70,11 @@ VF_FN void vf_bearing_at(const struct vf_node *node, int32_t across, int32_t x_q
 
 /* ---- made in vfront_init() --------------------------------------------------------------------------------------- */
 
-/** Fill row j of the grid, `nodes` long, from the lens. */
+/** Fills row j of the grid, `nodes` nodes, from the lens. */
 void vf_grid_row(struct vf_node *row, int32_t nodes, const struct vf_lens *lens, int32_t j);
 
-/** Set to 0 the pixels of a mask, rows of `pitch` bytes, that contain any position for which vf_bearing_at() has no
- *  bearing; NULL: count only. Returns the number of these pixels. */
+/** Clears the pixels of a mask, rows of `pitch` bytes, that contain a position without a bearing; mask NULL: only
+ *  counts. Returns the number of these pixels. */
 uint32_t vf_grid_blind(uint8_t *mask, size_t pitch, int32_t width, int32_t height, const struct vf_lens *lens);
 
 #endif

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "lens.h"
 
-#include <math.h> /* sqrt, which is an instruction, correctly rounded */
+#include <math.h> /* sqrt: one instruction, correctly rounded */
 
 #include "math/angle.h"
 
 #define PI 3.1415926535897931
-#define RADIUS_MOST 1e4                /* largest tangent of the angle to the axis: 0.006 degrees short of 90 */
-#define DEGREE 9                       /* largest degree of the polynomials here */
-#define ROOT_STEPS 128                 /* iterations of a root search */
-#define NEWTON_STEPS 60                /* iterations of the inversion in the plane */
-#define HALVINGS 24                    /* of a step that leads too far */
-#define ROUNDING 2.220446049250313e-16 /* 2^-52 */
-#define TOLERANCE 1e-13                /* largest residual of an inversion, relative to 1 + the radius */
+#define RADIUS_MAX 1e4                 /* largest tangent of a ray's angle to the optical axis: 90 - 0.006 degrees */
+#define DEGREE 9                       /* largest degree of a polynomial */
+#define ROOT_STEPS 128                 /* most iterations of a root search */
+#define NEWTON_STEPS 60                /* most Newton steps when decentering is inverted */
+#define HALVINGS 24                    /* most halvings of a Newton step */
+#define ROUNDING 2.220446049250313e-16 /* relative rounding of a double: 2^-52 */
+#define TOLERANCE 1e-13                /* largest residual of inverted distortion, relative to 1 + image radius */
 
 static int finite_number(double v) { return v - v == 0.0; }
 
-/* ---- polynomials, coefficients from the constant term up --------------------------------------------------------- */
+/* ---- polynomials, coefficients from the constant term ------------------------------------------------------------ */
 
 static double evaluate(const double *c, int degree, double x)
 {
@@ -25,22 +25,20 @@ static double evaluate(const double *c, int degree, double x)
     return v;
 }
 
-/** Derivative of a polynomial of a degree, one degree lower. */
 static void derive(double *out, const double *c, int degree)
 {
     for (int i = 1; i <= degree; i++) out[i - 1] = i * c[i];
 }
 
-/** Degree without leading zeros, at most `most`. */
+/** Degree of polynomial c, at most `most`, without leading coefficients that are 0. */
 static int degree_of(const double *c, int most)
 {
     while (most > 0 && c[most] == 0.0) most--;
     return most;
 }
 
-/** Root in a bracket low..high, low >= 0, at whose ends the polynomial differs in sign. Safeguarded Newton iteration
- *  from `start`: a step that leaves the bracket, or is more than half as long as the one before, is replaced by
- *  bisection. */
+/** Root of polynomial c in low..high, low >= 0, if the signs at both ends differ. Safeguarded Newton iteration from
+ *  `start`: a step that leaves the bracket or exceeds half of the previous step is replaced by bisection. */
 static double find_root(const double *c, int degree, double low, double high, double start)
 {
     const int rises = evaluate(c, degree, high) > 0.0;
@@ -53,7 +51,7 @@ static double find_root(const double *c, int degree, double low, double high, do
             magnitude = magnitude * x + (c[k] < 0.0 ? -c[k] : c[k]);
         }
         const double residual = value < 0.0 ? -value : value;
-        if (residual <= ROUNDING * magnitude) break; /* within the rounding of the terms */
+        if (residual <= ROUNDING * magnitude) break; /* the value is within the rounding of its terms */
         if ((value > 0.0) == rises)
             high = x;
         else
@@ -68,12 +66,13 @@ static double find_root(const double *c, int degree, double low, double high, do
     return x;
 }
 
-/** Smallest root in 0..most of a polynomial that is positive at 0; `most` if there is none. Between neighbouring
- *  roots of its derivative a polynomial has at most one root: these brackets are found from the highest derivative,
- *  a line, to the polynomial itself. */
+/** Smallest root in 0..most of a polynomial that is positive at 0; `most` if there is none. A polynomial has at most
+ *  one root between neighbouring roots of its derivative. These brackets are found from the highest derivative, a line,
+ *  down to the polynomial. */
 static double smallest_root(const double *c, int degree, double most)
 {
-    double derivative[DEGREE + 1][DEGREE + 1], root[DEGREE + 1]; /* root: of the derivative before, ascending */
+    /* root: roots of the derivative one degree lower, ascending */
+    double derivative[DEGREE + 1][DEGREE + 1], root[DEGREE + 1];
     int roots = 0;
     memcpy(derivative[0], c, ((size_t)degree + 1) * sizeof *c);
     for (int i = 1; i < degree; i++) derive(derivative[i], derivative[i - 1], degree - i + 1);
@@ -94,22 +93,23 @@ static double smallest_root(const double *c, int degree, double most)
 
 /* ---- the radial function ----------------------------------------------------------------------------------------- */
 
-/** Largest argument of the range: the first root of the derivative, the sum of (1 + 2i - 2j) n_i d_j u^2(i + j) over
- *  D^2, or the first pole, whichever comes first. */
+/** Largest argument u up to which the radial function u N(u^2) / D(u^2) rises: its first pole or the first root of its
+ *  derivative. Numerator of the derivative: sum of (1 + 2i - 2j) n_i d_j u^(2i + 2j). */
 static double find_limit(const struct vf_lens *l)
 {
-    const double most = l->equidistant ? PI * PI : RADIUS_MOST * RADIUS_MOST;
+    const double most = l->model->argument2_max;
     double slope[8] = {0};
     for (int i = 0; i < 5; i++)
         for (int j = 0; j < 4 && i + j < 8; j++) slope[i + j] += (1 + 2 * i - 2 * j) * l->n[i] * l->d[j];
     const double peak = smallest_root(slope, degree_of(slope, 7), most),
                  pole = smallest_root(l->d, degree_of(l->d, 3), most);
     const double first = peak < pole ? peak : pole;
-    /* A little less, so that rounding does not lead beyond. */
+    /* Slightly less than the root, so that rounding does not exceed it. */
     return first < most ? sqrt(first) * (1.0 - 1e-12) : sqrt(most);
 }
 
-/** N / D at u2 = u^2, and its derivative with respect to u^2. */
+/** Ratio N / D of the two polynomials of the radial function, at u2 = u^2. *slope: its derivative with respect to
+ *  u^2. */
 static double factor_at(const struct vf_lens *l, double u2, double *slope)
 {
     double n = l->n[4], dn = 0.0, d = l->d[3], dd = 0.0;
@@ -125,7 +125,7 @@ static double factor_at(const struct vf_lens *l, double u2, double *slope)
     return n / d;
 }
 
-/** Inverse of the radial function: the argument in 0..limit at which it is v, 0 <= v <= limit_value; a root of u
+/** Argument u in 0..limit at which the radial function u N(u^2) / D(u^2) is v, 0 <= v <= limit_value: a root of u
  *  N(u^2) - v D(u^2). */
 static double invert_radial(const struct vf_lens *l, double v)
 {
@@ -137,18 +137,18 @@ static double invert_radial(const struct vf_lens *l, double v)
     return find_root(c, degree_of(c, DEGREE), 0.0, l->limit, v < l->limit ? v : l->limit);
 }
 
-/* ---- radtan and rational: Brown's model, from the plane Z = 1 to normalised picture coordinates ------------------ */
+/* ---- radtan and rational: Brown's model, from the plane Z = 1 to normalised image coordinates -------------------- */
 
-/** Distortion of a point, and its residual in an inversion. */
+/** Point, its distorted image point, and the residual of that in a search for the inverse of the distortion. */
 struct distorted {
     double x, y;                 /* undistorted point, in the plane Z = 1 */
-    double to_x, to_y;           /* distorted point */
-    double xx, xy, yy;           /* Jacobian, a symmetric matrix; not set without decentering */
-    double res_x, res_y, res_sq; /* residual: distorted point less the one given; its squared length */
+    double to_x, to_y;           /* distorted point, normalised image coordinates */
+    double xx, xy, yy;           /* Jacobian of the distortion, a symmetric matrix; 0 without decentering */
+    double res_x, res_y, res_sq; /* residual: distorted point minus given point; its squared length */
 };
 
-/** Distortion of a point of the plane Z = 1. Returns 0 outside the range of the model: beyond the limit, or where
- *  the Jacobian is not positive definite, so that the picture folds over. */
+/** Distorts a point of the plane Z = 1. Returns 0 outside the range of the model: beyond the limit, or where the
+ *  Jacobian is not positive definite, so that the image folds over. */
 static int distort(struct distorted *b, const struct vf_lens *l, double x, double y)
 {
     const double r2 = x * x + y * y;
@@ -159,14 +159,16 @@ static int distort(struct distorted *b, const struct vf_lens *l, double x, doubl
     b->y = y;
     b->to_x = x * q + 2.0 * l->p1 * x * y + l->p2 * (r2 + 2.0 * x * x);
     b->to_y = y * q + l->p1 * (r2 + 2.0 * y * y) + 2.0 * l->p2 * x * y;
-    if (l->p1 == 0.0 && l->p2 == 0.0) return 1; /* purely radial: the limit is the whole condition */
+    b->xx = b->xy = b->yy = 0.0;
+    if (l->p1 == 0.0 && l->p2 == 0.0) return 1; /* radial distortion alone is in range up to the limit */
     b->xx = q + 2.0 * x * x * slope + 2.0 * l->p1 * y + 6.0 * l->p2 * x;
     b->xy = 2.0 * x * y * slope + 2.0 * l->p1 * x + 2.0 * l->p2 * y;
     b->yy = q + 2.0 * y * y * slope + 6.0 * l->p1 * y + 2.0 * l->p2 * x;
     return b->xx > 0.0 && b->xx * b->yy - b->xy * b->xy > 0.0;
 }
 
-/** Distortion of a point, and its residual to m. Returns 0 outside the range of the model. */
+/** Distorts point (x, y) of the plane Z = 1 and computes its residual to image point m. Returns 0 outside the range of
+ *  the model. */
 static int try_point(struct distorted *b, const struct vf_lens *l, double x, double y, const double m[2])
 {
     if (!distort(b, l, x, y)) return 0;
@@ -176,8 +178,8 @@ static int try_point(struct distorted *b, const struct vf_lens *l, double x, dou
     return 1;
 }
 
-/** Newton step towards m, halved until the residual falls and the point stays in the range of the model. Returns 0
- *  if no step does. */
+/** Newton step towards the undistorted point of m, halved until the residual falls and the point lies in the range of
+ *  the model. Returns 0 if no halved step does. */
 static int newton_step(struct distorted *b, const struct vf_lens *l, const double m[2])
 {
     const double determinant = b->xx * b->yy - b->xy * b->xy;
@@ -194,8 +196,8 @@ static int newton_step(struct distorted *b, const struct vf_lens *l, const doubl
     return 0;
 }
 
-/** Undistorted point of m with decentering: Newton iteration from the solution without decentering, or from a point
- *  closer to the axis. Returns 0 if there is none. */
+/** Undistorted point p of image point m for a lens with decentering. Newton iteration from the solution without
+ *  decentering, or from a point nearer to the axis. Returns 0 if it finds none. */
 static int undistort_decentred(double p[2], const struct vf_lens *l, const double m[2])
 {
     const double length = sqrt(m[0] * m[0] + m[1] * m[1]), least = ROUNDING * (1.0 + length),
@@ -214,7 +216,7 @@ static int undistort_decentred(double p[2], const struct vf_lens *l, const doubl
     return b.res_sq <= most * most;
 }
 
-/** Argument at which the radial function is `length`; negative: there is none. */
+/** Argument u at which the radial function is `length`; negative if there is none. */
 static double undistort_radius(const struct vf_lens *l, double length)
 {
     if (!(length <= l->limit_value)) return -1.0;
@@ -224,7 +226,7 @@ static double undistort_radius(const struct vf_lens *l, double length)
     return residual <= most && -residual <= most ? u : -1.0;
 }
 
-/** Undistorted point of m in the plane Z = 1. Returns 0 if there is none. */
+/** Undistorted point p, in the plane Z = 1, of image point m. Returns 0 if there is none. */
 static int undistort(double p[2], const struct vf_lens *l, const double m[2])
 {
     if (l->p1 != 0.0 || l->p2 != 0.0) return undistort_decentred(p, l, m);
@@ -234,7 +236,7 @@ static int undistort(double p[2], const struct vf_lens *l, const double m[2])
     return u >= 0.0;
 }
 
-/** Normalised picture coordinates m of a ray. Returns 0 outside the range of the model. */
+/** Normalised image coordinates m of a ray. Returns 0 outside the range of the model. */
 static int brown_project(const struct vf_lens *l, const double ray[3], double m[2])
 {
     struct distorted b;
@@ -244,7 +246,7 @@ static int brown_project(const struct vf_lens *l, const double ray[3], double m[
     return 1;
 }
 
-/** Unit vector of normalised picture coordinates m. Returns 0 if there is none. */
+/** Unit vector of normalised image coordinates m. Returns 0 if there is none. */
 static int brown_bearing(const struct vf_lens *l, const double m[2], double bearing[3])
 {
     double p[2];
@@ -256,9 +258,9 @@ static int brown_bearing(const struct vf_lens *l, const double m[2], double bear
     return 1;
 }
 
-/* ---- equidistant: fisheye, from the angle to the axis to the radius in the picture ------------------------------- */
+/* ---- equidistant: fisheye, from the angle to the axis to the image radius ---------------------------------------- */
 
-/** Normalised picture coordinates m of a ray. Returns 0 outside the range of the model. */
+/** Normalised image coordinates m of a ray. Returns 0 outside the range of the model. */
 static int equidistant_project(const struct vf_lens *l, const double ray[3], double m[2])
 {
     double most = 0.0, slope;
@@ -267,7 +269,7 @@ static int equidistant_project(const struct vf_lens *l, const double ray[3], dou
         if (size > most) most = size;
     }
     if (most == 0.0) return 0;
-    /* Scaled, so that squares neither overflow nor underflow. */
+    /* Scaled so that squares neither overflow nor underflow. */
     const double x = ray[0] / most, y = ray[1] / most, z = ray[2] / most;
     const double across = sqrt(x * x + y * y), angle = vf_atan2(across, z);
     if (!(angle <= l->limit) || (across == 0.0 && z < 0.0)) return 0;
@@ -277,7 +279,7 @@ static int equidistant_project(const struct vf_lens *l, const double ray[3], dou
     return 1;
 }
 
-/** Unit vector of normalised picture coordinates m. Returns 0 if there is none. */
+/** Unit vector of normalised image coordinates m. Returns 0 if there is none. */
 static int equidistant_bearing(const struct vf_lens *l, const double m[2], double bearing[3])
 {
     const double radius = sqrt(m[0] * m[0] + m[1] * m[1]), angle = undistort_radius(l, radius);
@@ -289,38 +291,83 @@ static int equidistant_bearing(const struct vf_lens *l, const double m[2], doubl
     return 1;
 }
 
-/* ---- all lenses -------------------------------------------------------------------------------------------------- */
+/* ---- table of models --------------------------------------------------------------------------------------------- */
 
-int vf_lens_coefficients(vfront_lens_t lens)
+/** Sets the lens from radtan coefficients k: k1 k2 p1 p2 k3. */
+static void set_radtan(struct vf_lens *l, const double k[8])
 {
-    switch (lens) {
-    case VFRONT_LENS_RADTAN: return 5;
-    case VFRONT_LENS_RATIONAL: return 8;
-    case VFRONT_LENS_EQUIDISTANT: return 4;
-    }
-    return 0;
+    l->n[1] = k[0];
+    l->n[2] = k[1];
+    l->n[3] = k[4];
+    l->p1 = k[2];
+    l->p2 = k[3];
 }
+
+/** Sets the lens from rational coefficients k: k1 k2 p1 p2 k3, and k4 k5 k6 of the denominator. */
+static void set_rational(struct vf_lens *l, const double k[8])
+{
+    set_radtan(l, k);
+    for (int i = 1; i < 4; i++) l->d[i] = k[4 + i];
+}
+
+/** Sets the lens from equidistant coefficients k: k1 k2 k3 k4. */
+static void set_equidistant(struct vf_lens *l, const double k[8])
+{
+    for (int i = 0; i < 4; i++) l->n[1 + i] = k[i];
+}
+
+static const struct vf_lens_model models[] = {
+    [VFRONT_LENS_RADTAN] = {.name = "radtan",
+                            .coefficients = 5,
+                            .bounded = 1u << 2 | 1u << 3,
+                            .argument2_max = RADIUS_MAX * RADIUS_MAX,
+                            .is_central = 1,
+                            .set = set_radtan,
+                            .project = brown_project,
+                            .bearing = brown_bearing},
+    [VFRONT_LENS_RATIONAL] = {.name = "rational",
+                              .coefficients = 8,
+                              .bounded = 1u << 2 | 1u << 3,
+                              .argument2_max = RADIUS_MAX * RADIUS_MAX,
+                              .is_central = 1,
+                              .set = set_rational,
+                              .project = brown_project,
+                              .bearing = brown_bearing},
+    [VFRONT_LENS_EQUIDISTANT] = {.name = "equidistant",
+                                 .coefficients = 4,
+                                 .argument2_max = PI * PI,
+                                 .is_central = 0,
+                                 .set = set_equidistant,
+                                 .project = equidistant_project,
+                                 .bearing = equidistant_bearing},
+};
+
+const struct vf_lens_model *vf_lens_model(vfront_lens_t lens)
+{
+    return (size_t)lens < sizeof models / sizeof *models ? &models[lens] : NULL;
+}
+
+const char *vfront_lens_name(vfront_lens_t lens)
+{
+    const struct vf_lens_model *model = vf_lens_model(lens);
+    return model ? model->name : NULL;
+}
+
+/* ---- all lenses -------------------------------------------------------------------------------------------------- */
 
 void vf_lens_make(struct vf_lens *l, const vfront_camera_t *c)
 {
-    const double *k = c->distortion;
-    const int count = vf_lens_coefficients(c->lens);
-    int valid = count && c->fx_px > 0.0 && c->fy_px > 0.0;
-    for (int i = 0; i < count; i++) valid = valid && finite_number(k[i]);
+    const struct vf_lens_model *model = vf_lens_model(c->lens);
+    int valid = model && c->fx_px > 0.0 && c->fy_px > 0.0;
+    for (int i = 0; valid && i < model->coefficients; i++) valid = finite_number(c->distortion[i]);
     memset(l, 0, sizeof *l);
+    l->model = model;
     l->fx_px = c->fx_px;
     l->fy_px = c->fy_px;
     l->cx_px = c->cx_px;
     l->cy_px = c->cy_px;
-    l->equidistant = c->lens == VFRONT_LENS_EQUIDISTANT;
     l->n[0] = l->d[0] = 1.0;
-    l->n[1] = k[0];
-    l->n[2] = k[1];
-    l->n[3] = l->equidistant ? k[2] : k[4];
-    l->n[4] = l->equidistant ? k[3] : 0.0;
-    l->p1 = l->equidistant ? 0.0 : k[2];
-    l->p2 = l->equidistant ? 0.0 : k[3];
-    for (int i = 1; i < 4 && c->lens == VFRONT_LENS_RATIONAL; i++) l->d[i] = k[4 + i];
+    if (model) model->set(l, c->distortion);
     l->limit = valid ? find_limit(l) : -1.0;
     double slope;
     l->limit_value = valid ? l->limit * factor_at(l, l->limit * l->limit, &slope) : -1.0;
@@ -330,7 +377,7 @@ int vf_lens_project(const struct vf_lens *l, const double ray[3], double px[2])
 {
     double m[2];
     if (!finite_number(ray[0]) || !finite_number(ray[1]) || !finite_number(ray[2])) return 0;
-    if (!(l->equidistant ? equidistant_project(l, ray, m) : brown_project(l, ray, m))) return 0;
+    if (!l->model || !l->model->project(l, ray, m)) return 0;
     const double x = l->fx_px * m[0] + l->cx_px, y = l->fy_px * m[1] + l->cy_px;
     if (!finite_number(x) || !finite_number(y)) return 0;
     px[0] = x;
@@ -342,8 +389,8 @@ int vf_lens_bearing(const struct vf_lens *l, const double px[2], double bearing[
 {
     if (l->limit < 0.0) return 0;
     const double m[2] = {(px[0] - l->cx_px) / l->fx_px, (px[1] - l->cy_px) / l->fy_px};
-    if (!finite_number(m[0] * m[0] + m[1] * m[1])) return 0; /* not finite, or its square overflows */
-    return l->equidistant ? equidistant_bearing(l, m, bearing) : brown_bearing(l, m, bearing);
+    if (!finite_number(m[0] * m[0] + m[1] * m[1])) return 0; /* m or its square is not finite */
+    return l->model->bearing(l, m, bearing);
 }
 
 int vfront_lens_project(const vfront_camera_t *camera, const double ray[3], double px[2])

@@ -1,33 +1,50 @@
 /* SPDX-License-Identifier: MIT */
-/* Lens models: projection of rays to pixels and back. Runs on the host, in double precision, with + - * / and square
- * roots alone, so it gives the same bits everywhere. vfront_lens_project() and vfront_lens_bearing() are these
- * functions, for a single ray. */
+/* Lens models: projection of rays to pixels and back. On the host, in double precision with + - * / and square roots
+ * only, so that every machine gives the same bits. vfront_lens_project() and vfront_lens_bearing() use these functions
+ * for a single ray. */
 #ifndef VF_LENS_H
 #define VF_LENS_H
 
-#include "core/vf.h"
+#include "base/vf.h"
 
-/** Lens model of a camera, set up once for many rays. Its radial function is u N(u^2) / D(u^2). The argument u is
- *  the tangent of the angle to the optical axis (radtan, rational) or that angle itself [rad] (equidistant). */
-struct vf_lens {
-    double fx_px, fy_px, cx_px, cy_px;
-    double n[5], d[4]; /* coefficients of N and D, the constant term, 1, first */
-    double p1, p2;     /* decentering (tangential) coefficients */
-    double limit;      /* largest u in the model's range: the radial function rises up to it; negative: invalid model */
-    double limit_value; /* radial function at `limit` */
-    int equidistant;    /* 1: the argument is the angle */
+struct vf_lens;
+
+/** Lens model: a row of the table in lens.c. A new model needs only a row. */
+struct vf_lens_model {
+    const char *name;     /**< Name in messages and files: vfront_lens_name(). */
+    int coefficients;     /**< Number of distortion coefficients in use. */
+    uint32_t bounded;     /**< Bit k: coefficient k must be at most 1 in magnitude; else at most 10^6. */
+    double argument2_max; /**< Upper bound of u^2, the squared argument of the radial function. */
+    int is_central;       /**< 1: without coefficients the model is a pinhole. */
+    /** Writes the polynomials N and D of the radial function, and decentering p1 and p2, from the coefficients k. */
+    void (*set)(struct vf_lens *lens, const double k[8]);
+    /** Projects a ray to normalised image coordinates m. Returns 0 outside the range of the model. */
+    int (*project)(const struct vf_lens *lens, const double ray[3], double m[2]);
+    /** Unit vector of normalised image coordinates m, the inverse of `project`. Returns 0 if there is none. */
+    int (*bearing)(const struct vf_lens *lens, const double m[2], double bearing[3]);
 };
 
-/** Number of distortion coefficients of a lens; 0: unknown lens. */
-int vf_lens_coefficients(vfront_lens_t lens);
+/** Row of the model table for a lens model; NULL if the model is unknown. */
+const struct vf_lens_model *vf_lens_model(vfront_lens_t lens);
 
-/** Sets up the model of a camera and finds its range. A model with invalid coefficients has no rays. */
+/** Lens of a camera, set up once for many rays. Radial function: u N(u^2) / D(u^2), with polynomials N and D. u is the
+ *  tangent of the angle to the optical axis (radtan, rational) or that angle [rad] (equidistant). */
+struct vf_lens {
+    const struct vf_lens_model *model; /* row of the model table; NULL if the model is unknown */
+    double fx_px, fy_px, cx_px, cy_px;
+    double n[5], d[4];  /* coefficients of N(u^2) and D(u^2) by rising power; the constant term is 1 */
+    double p1, p2;      /* decentering (tangential) coefficients */
+    double limit;       /* largest u of the model: the radial function rises up to it; negative: invalid */
+    double limit_value; /* value of the radial function at `limit` */
+};
+
+/** Sets up the lens of a camera and finds its range. A lens with invalid coefficients projects no rays. */
 void vf_lens_make(struct vf_lens *lens, const vfront_camera_t *camera);
 
-/** Model of a camera; of one that is not calibrated, a pinhole with a focal length of the picture's width. */
+/** Lens of a camera. Uncalibrated: pinhole, focal length = image width. */
 struct vf_lens vf_lens_of(const vfront_camera_t *camera);
 
-/** vfront_lens_project() and vfront_lens_bearing() with a model already set up. */
+/** vfront_lens_project() and vfront_lens_bearing() with a lens that is set up. */
 int vf_lens_project(const struct vf_lens *lens, const double ray[3], double px[2]);
 int vf_lens_bearing(const struct vf_lens *lens, const double px[2], double bearing[3]);
 

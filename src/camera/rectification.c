@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "camera/rectification.h"
 
-#include <math.h> /* sqrt, which is an instruction, correctly rounded */
+#include <math.h> /* sqrt: one instruction, correctly rounded */
 
 #include "math/rotation.h"
 
@@ -17,7 +17,7 @@ static void rotate(double out[3], const double R[9], const double v[3])
     for (int i = 0; i < 3; i++) out[i] = dot(R + 3 * i, v);
 }
 
-/** Nearest rotation to a matrix that is one to a thousandth, in place: Newton iteration towards its orthogonal polar
+/** Replaces a matrix that is a rotation to 1e-3 by the nearest rotation: Newton iteration towards its orthogonal polar
  *  factor. */
 static void orthonormalise(double R[9])
 {
@@ -50,9 +50,9 @@ static const char *find_axes(double axes[9], double *baseline_m, const double R[
     return length > 0.1 ? NULL : "rectify: the cameras look along their baseline: rig.camera[1].t_cam_imu_m";
 }
 
-/** Adds half of one camera's share to the principal point `c`: the principal point that brings the centre of its raw
- *  picture to `middle`, the centre of the rectified one [px]. Returns 0 if the centre of the raw picture lies beside
- *  or behind the rectified camera. */
+/** Adds half of a camera's own principal point to c, which becomes the mean of both cameras. The own principal point
+ *  maps the centre of the raw image to `middle`, the centre of the rectified image [px]. Returns 0 if the raw centre
+ *  lies beside or behind the rectified camera. */
 static int add_principal_point(double c[2], const vfront_camera_t *camera, const double R_rig_seen[9], double focal_px,
                                const double middle[2])
 {
@@ -60,14 +60,14 @@ static int add_principal_point(double c[2], const vfront_camera_t *camera, const
     double R_seen_rig[9], ray[3] = {0.0, 0.0, 1.0}, at[3];
     const double px[2] = {0.5 * (camera->width_px - 1), 0.5 * (camera->height_px - 1)};
     vf_lens_make(&lens, camera);
-    vf_lens_bearing(&lens, px, ray); /* on failure: the optical axis */
+    vf_lens_bearing(&lens, px, ray); /* if this fails, `ray` remains the optical axis */
     vf_rotation_transpose(R_seen_rig, R_rig_seen);
     rotate(at, R_seen_rig, ray);
     for (int k = 0; k < 2; k++) c[k] += 0.5 * (middle[k] - focal_px * at[k] / at[2]);
     return at[2] > 0.1;
 }
 
-/** Pinhole model that both rectified cameras share; R_cam_imu and t_cam_imu_m stay 0. Returns NULL or an error
+/** Pinhole model shared by both rectified cameras; its R_cam_imu and t_cam_imu_m stay 0. Returns NULL or an error
  *  message. */
 static const char *find_pinhole(vfront_camera_t *pinhole, const vfront_rig_t *rig, double R_rig_seen[][9],
                                 int32_t focal_percent)
@@ -104,7 +104,8 @@ const char *vf_rectification_rig(vfront_rig_t *seen, double R_rig_seen[][9], int
     why = find_pinhole(&pinhole, seen, R_rig_seen, focal_percent);
     if (why) return why;
     vf_rotation_multiply(pinhole.R_cam_imu, axes, vf_rotation_mounting(&seen->camera[0]));
-    /* Later stages take R R^T for the rotation between the rectified cameras: the identity only if R is orthonormal. */
+    /* Later stages use R R^T as the rotation between the rectified cameras, which is the identity only if R is
+     * orthonormal. */
     orthonormalise(pinhole.R_cam_imu);
     rotate(pinhole.t_cam_imu_m, axes, seen->camera[0].t_cam_imu_m);
     seen->camera[0] = seen->camera[1] = pinhole;
@@ -129,10 +130,10 @@ void vf_rectification_make(struct vf_rectification *r, const vfront_camera_t *ca
     r->height = seen->height_px;
 }
 
-/** A coordinate in units of the table, rounded to nearest. */
+/** Converts a coordinate [px] to units of the remap table, rounded to nearest. */
 static int32_t to_units(double px) { return (int32_t)(px * VF_REMAP_UNITS + (px < 0.0 ? -0.5 : 0.5)); }
 
-/** Raw coordinates of rectified pixel (x, y): its ray, through the lens of the camera. */
+/** Raw coordinates of rectified pixel (x, y): its ray, projected by the lens. */
 static struct vf_remap_entry find_entry(const struct vf_rectification *r, int32_t x, int32_t y)
 {
     const double pixel[3] = {(x - r->cx_px) / r->focal_px, (y - r->cy_px) / r->focal_px, 1.0};
@@ -140,8 +141,7 @@ static struct vf_remap_entry find_entry(const struct vf_rectification *r, int32_
     double ray[3], px[2];
     rotate(ray, r->R_rig_seen, pixel);
     if (!vf_lens_project(&r->lens, ray, px)) return entry;
-    if (!(px[0] > -VF_REMAP_MOST_PX && px[0] < VF_REMAP_MOST_PX && px[1] > -VF_REMAP_MOST_PX &&
-          px[1] < VF_REMAP_MOST_PX))
+    if (!(px[0] > -VF_REMAP_MAX_PX && px[0] < VF_REMAP_MAX_PX && px[1] > -VF_REMAP_MAX_PX && px[1] < VF_REMAP_MAX_PX))
         return entry;
     entry.x = to_units(px[0]);
     entry.y = to_units(px[1]);
@@ -154,15 +154,15 @@ void vf_remap_row(struct vf_remap_entry *row, const struct vf_rectification *r, 
         row[i] = find_entry(r, VF_REMAP_STEP_PX * i, VF_REMAP_STEP_PX * j);
 }
 
-/** Scan of a rectified picture, row by row from the top: raw coordinates of every pixel of the current row. */
+/** Scan of a rectified image, row by row from the top: raw coordinates of every pixel of the current row. */
 struct row_scan {
     const struct vf_rectification *r;
-    /* The two rows of the remap table above and below; the one of even number first. */
+    /* Remap table rows above and below the current row; the table row of even index is first. */
     struct vf_remap_entry table[2][VF_REMAP_ENTRIES(VFRONT_WIDTH)];
-    struct vf_remap_entry from[VFRONT_WIDTH]; /* from vf_remap_pixel() */
+    struct vf_remap_entry from[VFRONT_WIDTH]; /* raw coordinates of the current row's pixels [1/256 px] */
 };
 
-/** Advance to row y. Must be called for all rows in order, from 0 on. */
+/** Advances the scan to image row y. Called for all rows in order, from 0. */
 static void scan_row(struct row_scan *d, int32_t y)
 {
     const int32_t j = y / VF_REMAP_STEP_PX, row = y % VF_REMAP_STEP_PX;
@@ -184,7 +184,7 @@ struct interval {
     int16_t first, end;
 };
 
-/** Longest interval of valid pixels of the current row that holds its centre. */
+/** Longest interval of valid pixels that contains the centre of the current row. */
 static struct interval valid_columns(const struct row_scan *d)
 {
     const int32_t middle = d->r->width / 2;
@@ -199,8 +199,8 @@ static struct interval intersect(struct interval a, struct interval b)
     return (struct interval){(int16_t)vf_max(a.first, b.first), (int16_t)vf_min(a.end, b.end)};
 }
 
-/** Largest rectangle. columns: for each row the intersection of the intervals of all rows from the centre to that
- *  row. */
+/** Largest rectangle of valid pixels that contains the centre pixel. columns[y]: intersection of the valid intervals of
+ *  all rows from the centre row to row y. */
 static void find_largest(int32_t valid_px[4], const struct interval *columns, int32_t height)
 {
     int32_t largest = 0;
@@ -236,11 +236,10 @@ int vf_rectification_valid(int32_t valid_px[4], const struct vf_rectification *r
 
 /* ---- static mask ------------------------------------------------------------------------------------------------- */
 
-/** States of a mask pixel while the mask is made; only VISIBLE and INVALID remain. INVALID: from outside the raw
- *  picture. */
+/** States of a mask pixel while the mask is made; only VISIBLE and INVALID remain. INVALID: outside the raw image. */
 enum { INVALID = 0, NEAR_INVALID = 1, UNDER_MASK = 2, VISIBLE = 255 };
 
-/** New state of a pixel in a scan along one direction; `near` counts down from `margin` after the last INVALID
+/** New state of a mask pixel in a scan along one direction. *near counts down from `margin` after the last INVALID
  *  pixel. */
 static uint8_t scan_pixel(uint8_t pixel, int32_t *near, int32_t margin)
 {

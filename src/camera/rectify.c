@@ -7,7 +7,7 @@
 
 #if VFRONT_RECTIFY
 
-/** Raw coordinates of every pixel of row y of the rectified picture. */
+/** Raw coordinates of every pixel of row y of the rectified image. */
 static void remap_row(struct vf_remap_entry *from, const struct vf_rectify_view *s, int32_t camera, int32_t y)
 {
     const struct vf_level *l = &s->geometry.level[camera][0], *raw = &s->geometry.raw[camera];
@@ -23,14 +23,15 @@ static void remap_row(struct vf_remap_entry *from, const struct vf_rectify_view 
     }
 }
 
-/** Sample positions and pixels of a part of a row, one array per member of struct vf_bilinear, for vector units. */
-#define BATCH 64
+#define BATCH 64 /* number of pixels of a row that are sampled together */
+
+/** Sample positions and pixels of part of a row, one array per member of struct vf_bilinear, for vector code. */
 struct batch {
     int32_t offset[BATCH], right[BATCH], lower[BATCH], valid[BATCH];
-    uint8_t above[BATCH][2], below[BATCH][2]; /* left and right pixel */
+    uint8_t above[BATCH][2], below[BATCH][2]; /* left and right raw pixel above (below) the sample position */
 };
 
-/** Sample positions of `count` pixels. */
+/** Sample positions of `count` pixels. from: raw coordinates of these pixels. */
 VF_HOT static void find_positions(struct batch *restrict p, const struct vf_remap_entry *restrict from,
                                   const struct vf_level *raw, int32_t count)
 {
@@ -63,7 +64,7 @@ VF_HOT static void interpolate(uint8_t *restrict to, const struct batch *restric
     }
 }
 
-/** Rectified picture of a camera, and its frame mask where there is one. */
+/** Makes the rectified image of a camera, and its rectified frame mask if the frame has a mask. */
 static void rectify_camera(const struct vf_rectify_view *s, int32_t camera)
 {
     const struct vf_level *l = &s->geometry.level[camera][0], *raw = &s->geometry.raw[camera];

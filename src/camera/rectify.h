@@ -1,55 +1,54 @@
 /* SPDX-License-Identifier: MIT */
-/* rectify: rectified pictures of a stereo pair: without lens distortion, and with every point in space in the same
- * row of both.
+/* rectify: rectified images of a stereo pair, without lens distortion, with every scene point in the same row of both.
  *
- * In      raw pictures and the frame's masks; a remap table per camera, made in vfront_init(), see rectification.h
- * Out     level 0 of each camera, and the frame's masks in its coordinates. Nothing unless the tuning
- *         value `rectify` is 1
- * Rule    the remap table has the raw coordinates of every VF_REMAP_STEP_PX-th pixel along both axes. Those of a
- *         pixel are bilinear between four entries, to 1/256 px, halves up; its grey level is bilinear between the
- *         four raw pixels there, weights in 1/2^16, halves up. A pixel that comes from outside the raw picture, or
- *         between entries of which one is invalid, is 0 and under the static mask. Masks are those of the nearest
- *         raw pixel, halves up
- * Exact   integers; the remap table in double precision with + - * / and square roots alone
- * Memory  3.5 bytes per pixel and camera: two pictures, this frame's and the previous frame's, the mask of the frame,
- *         half a byte for the remap table
+ * In      raw images and the frame's masks; a remap table per camera, made by vfront_init() (rectification.h)
+ * Out     level 0 of each camera and the frame's masks in its coordinates. Nothing unless tuning value `rectify` is 1
+ * Rule    - the remap table holds the raw coordinates of every VF_REMAP_STEP_PX-th pixel along both axes. Raw
+ *           coordinates of a pixel: bilinear between four entries, to 1/256 px, halves up
+ *         - grey level: bilinear between the four raw pixels, weights in 1/2^16, halves up. Pixels from outside the raw
+ *           image, or next to an invalid entry, are 0 and statically masked
+ *         - mask: that of the nearest raw pixel, halves up
+ * Exact   integers; the remap table in double precision with + - * / and square roots only
+ * Memory  3.5 bytes a pixel and camera: two images by parity, mask of the frame, half a byte of remap table
  * Shared  all arithmetic: interpolation of the table, bilinear sampling, masks
  */
 #ifndef VF_RECTIFY_H
 #define VF_RECTIFY_H
 
-#include "core/prepare.h"
-#include "core/view.h"
+#include "base/prepare.h"
+#include "base/view.h"
 
-/** Pixels from entry to entry of the remap table. With lenses like those of EuRoC's MAV interpolated coordinates are
- *  at most 0.007 px off, with strong distortion 0.02 px, of which 0.003 is rounding to 1/256 px; the error grows
- *  with the square of this distance. */
+/** Distance between entries of the remap table [px]. Interpolated coordinates are off by at most 0.007 px with EuRoC's
+ *  lenses and 0.02 px with strong distortion, 0.003 px of it rounding. The error grows with the square of this
+ *  distance. */
 #define VF_REMAP_STEP_PX 4
-/** Entries along an axis of `size_px` pixels. */
+/** Number of remap table entries along an axis of `size_px` pixels. */
 #define VF_REMAP_ENTRIES(size_px) (((size_px) + VF_REMAP_STEP_PX - 1) / VF_REMAP_STEP_PX + 1)
 
-/** Raw coordinates that a rectified pixel comes from, in fixed point: in units of 1/VF_REMAP_UNITS px in the table. */
+/** Raw coordinates of a rectified pixel in fixed point. Unit in the remap table: 1/VF_REMAP_UNITS px. */
 struct vf_remap_entry {
-    int32_t x, y; /* x = VF_REMAP_INVALID: the lens model does not hold, or coordinates beyond VF_REMAP_MOST_PX */
+    int32_t x, y; /* x = VF_REMAP_INVALID: outside the lens model or beyond VF_REMAP_MAX_PX */
 };
 #define VF_REMAP_INVALID INT32_MIN
-#define VF_REMAP_UNITS 4096     /* units per pixel in the table */
-#define VF_REMAP_MOST_PX 8190.0 /* largest magnitude of a coordinate: sums of 16 of them fit into 32 bits */
+#define VF_REMAP_UNITS 4096 /* units per pixel in the remap table */
+/* largest magnitude of a raw coordinate [px]: a sum of 16 coordinates, in units of the remap table, fits 32 bits */
+#define VF_REMAP_MAX_PX 8190.0
 
 struct vf_rectify_memory {
 #if VFRONT_RECTIFY
-    /* Rectified pictures by parity: rows as of level 0. */
+    /* [parity][camera]: rectified images, rows of level[camera][0].pitch bytes. */
     uint8_t picture[2][VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
-    /* Mask of the frame, rectified: rows as of level 0. Written only when params.source[camera].mask is not NULL. */
+    /* [camera]: rectified mask of the frame, rows of level[camera][0].pitch bytes. Written only if
+     * params.source[camera].mask is not NULL. */
     uint8_t mask[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
-    /* Remap table, row-major, VF_REMAP_ENTRIES(width) in each row. */
+    /* [camera]: remap table, row-major, VF_REMAP_ENTRIES(width) entries per row. */
     struct vf_remap_entry remap[VFRONT_CAMERAS][VF_REMAP_ENTRIES(VFRONT_WIDTH) * VF_REMAP_ENTRIES(VFRONT_HEIGHT)];
 #else
     uint64_t unused; /* C has no empty struct */
 #endif
 };
 
-/* View of rectify: core/view.h. */
+/* View of rectify (base/view.h). */
 /* clang-format off */
 #define VF_READS_rectify(X) X(ingest)
 #define VF_BEFORE_rectify(X)
@@ -62,11 +61,11 @@ struct vf_rectify_view {
 };
 VF_HOST_FORM(rectify);
 
-/** Remap tables of rectified cameras. */
+/** Makes the remap tables. Called by vfront_init(). */
 vfront_status_t vf_rectify_prepare(const struct vf_prepare *p, const struct vf_rectify_view *s);
 
-/** Vertical interpolation between two entries one above the other, at `row`, 0..VF_REMAP_STEP_PX-1, below the upper
- *  one. The result is in units VF_REMAP_STEP_PX times as fine as those of the table. */
+/** Vertical interpolation between two entries of the remap table, `row` (0..VF_REMAP_STEP_PX-1) pixels below the upper
+ *  one. The unit of the result is VF_REMAP_STEP_PX times finer than that of the table. */
 VF_FN struct vf_remap_entry vf_remap_between(struct vf_remap_entry top, struct vf_remap_entry bottom, int32_t row)
 {
     struct vf_remap_entry at = {VF_REMAP_INVALID, VF_REMAP_INVALID};
@@ -76,9 +75,9 @@ VF_FN struct vf_remap_entry vf_remap_between(struct vf_remap_entry top, struct v
     return at;
 }
 
-/** Raw coordinates [1/256 px] of a pixel: horizontal interpolation between two results of vf_remap_between(), at
- *  `column`, 0..VF_REMAP_STEP_PX-1, right of the left one. VF_REMAP_INVALID outside the raw picture, of which only
- *  the sizes are read. */
+/** Raw coordinates [1/256 px] of a pixel: horizontal interpolation between two results of vf_remap_between(), `column`
+ *  (0..VF_REMAP_STEP_PX-1) pixels right of the left one. VF_REMAP_INVALID outside the raw image, of which only the size
+ *  is read. */
 VF_FN struct vf_remap_entry vf_remap_pixel(struct vf_remap_entry left, struct vf_remap_entry right, int32_t column,
                                            const struct vf_level *raw)
 {
@@ -94,14 +93,15 @@ VF_FN struct vf_remap_entry vf_remap_pixel(struct vf_remap_entry left, struct vf
 
 /** Bilinear sample position: the 2x2 raw pixels around a coordinate and their weights. */
 struct vf_bilinear {
-    /* bytes from the start of the picture to the upper left pixel; invalid: of some pixel in the picture */
+    /* Offset of the upper left pixel from the start of the raw image [bytes]; if `valid` is 0, of some pixel of the
+     * image. */
     int32_t offset;
-    int32_t right; /* weight of the right pixels, 0..256 [1/256]; 256 in the last column, which has none to its right */
-    int32_t lower; /* weight of the lower pixels, likewise */
-    int32_t valid; /* 0: from outside the raw picture */
+    int32_t right; /* weight of the right pixels, 0..256 [1/256]; 256 in the last column */
+    int32_t lower; /* weight of the lower pixels, 0..256 [1/256]; 256 in the last row */
+    int32_t valid; /* 0: the position lies outside the raw image */
 };
 
-/** Sample position for raw coordinates from vf_remap_pixel(). */
+/** Sample position for raw coordinates `from`, a result of vf_remap_pixel(). */
 VF_FN struct vf_bilinear vf_bilinear_at(struct vf_remap_entry from, const struct vf_level *raw)
 {
     struct vf_bilinear t;
@@ -114,14 +114,16 @@ VF_FN struct vf_bilinear vf_bilinear_at(struct vf_remap_entry from, const struct
     return t;
 }
 
-/** Bilinear grey level between four pixels: above left and right, below left and right. */
+/** Bilinear grey level between four pixels: al above left, ar above right, bl below left, br below right. right, lower:
+ *  weights of the right and of the lower pixels [1/256]. */
 VF_FN uint8_t vf_bilinear_grey(int32_t al, int32_t ar, int32_t bl, int32_t br, int32_t right, int32_t lower)
 {
     const int32_t above = (al << 8) + right * (ar - al), below = (bl << 8) + right * (br - bl);
     return (uint8_t)(((above << 8) + lower * (below - above) + 0x8000) >> 16);
 }
 
-/** Mask value of the raw pixel nearest to raw coordinates from vf_remap_pixel(); 0 for VF_REMAP_INVALID. */
+/** Mask value of the raw pixel nearest to raw coordinates `from`, a result of vf_remap_pixel(); 0 for
+ *  VF_REMAP_INVALID. */
 VF_FN uint8_t vf_remap_mask(const uint8_t *mask, const struct vf_level *raw, struct vf_remap_entry from)
 {
     const int32_t valid = from.x != VF_REMAP_INVALID;

@@ -6,10 +6,11 @@
 #include "image/ingest.h"
 #include "camera/lens.h"
 #include "math/rotation.h"
+#include "refuse.h"
 
 static int finite_number(double v) { return v - v == 0.0; }
 
-static vfront_status_t check_pinhole(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+static vfront_status_t check_pinhole(struct vf_context *s, const vfront_camera_t *c, int32_t i)
 {
     const struct {
         double value, least, most;
@@ -29,28 +30,29 @@ static vfront_status_t check_pinhole(struct vf_state *s, const vfront_camera_t *
     return VFRONT_OK;
 }
 
-static vfront_status_t check_distortion(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+static vfront_status_t check_distortion(struct vf_context *s, const vfront_camera_t *c, int32_t i)
 {
     static const char *const name[8] = {"].distortion[0]", "].distortion[1]", "].distortion[2]", "].distortion[3]",
                                         "].distortion[4]", "].distortion[5]", "].distortion[6]", "].distortion[7]"};
-    const int numbers = vf_lens_coefficients(c->lens);
-    if (!numbers) return vf_refuse(s, VFRONT_E_CALIBRATION, "unknown: rig.camera[%d%s", i, "].lens");
+    const struct vf_lens_model *model = vf_lens_model(c->lens);
+    if (!model) return vf_refuse(s, VFRONT_E_CALIBRATION, "unknown: rig.camera[%d%s", i, "].lens");
     for (int k = 0; k < 8; k++) {
-        const double most = c->lens != VFRONT_LENS_EQUIDISTANT && (k == 2 || k == 3) ? 1.0 : 1e6; /* p1, p2 */
+        const double most = model->bounded >> k & 1 ? 1.0 : 1e6;
         if (!(c->distortion[k] >= -most && c->distortion[k] <= most))
             return vf_refuse(s, VFRONT_E_CALIBRATION, "calibration is not finite or absurd: rig.camera[%d%s", i,
                              name[k]);
-        if (k >= numbers && c->distortion[k] != 0.0)
+        if (k >= model->coefficients && c->distortion[k] != 0.0)
             return vf_refuse(s, VFRONT_E_CALIBRATION, "not 0, and the lens has no such number: rig.camera[%d%s", i,
                              name[k]);
     }
     return VFRONT_OK;
 }
 
-#define VIEWS 9 /* points across the picture, and down it, at which a lens is checked */
+#define VIEWS 9 /* number of points along a row, and number of rows, at which a lens is checked */
 
-/** Number of points of a row that have a ray; sets `wide` to 1 if two of the rays are a degree apart. */
-static int look_along(const struct vf_lens *lens, const vfront_camera_t *c, double y_px, int *wide)
+/** Number of checked points of an image row for which the lens has a bearing. wide: set to 1 if two of the bearings are
+ *  more than a degree apart. */
+static int rays_of_row(const struct vf_lens *lens, const vfront_camera_t *c, double y_px, int *wide)
 {
     double first[3], ray[3];
     int seen = 0;
@@ -59,19 +61,19 @@ static int look_along(const struct vf_lens *lens, const vfront_camera_t *c, doub
         if (!vf_lens_bearing(lens, px, ray)) continue;
         if (!seen++) memcpy(first, ray, sizeof first);
         if (first[0] * ray[0] + first[1] * ray[1] + first[2] * ray[2] < 0.99984769515639127)
-            *wide = 1; /* cosine of 1 degree */
+            *wide = 1; /* the bound is the cosine of 1 degree */
     }
     return seen;
 }
 
-/** Field of view test of a lens: its picture must have rays, at least two of them a degree apart. Coefficients of
- *  another lens model, or in another order, often leave none. */
-static vfront_status_t check_view(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+/** Checks the field of view of a lens. Some image points must have a bearing, and two bearings must be at least a
+ *  degree apart. Coefficients of another lens model, or in another order, often leave no point with a bearing. */
+static vfront_status_t check_view(struct vf_context *s, const vfront_camera_t *c, int32_t i)
 {
     struct vf_lens lens;
     int seen = 0, wide = 0;
     vf_lens_make(&lens, c);
-    for (int k = 0; k < VIEWS; k++) seen += look_along(&lens, c, k * (c->height_px / (VIEWS - 1.0)) - 0.5, &wide);
+    for (int k = 0; k < VIEWS; k++) seen += rays_of_row(&lens, c, k * (c->height_px / (VIEWS - 1.0)) - 0.5, &wide);
     if (!seen)
         return vf_refuse(s, VFRONT_E_CALIBRATION, "the lens holds nowhere in the picture: rig.camera[%d%s", i,
                          "].distortion");
@@ -81,14 +83,14 @@ static vfront_status_t check_view(struct vf_state *s, const vfront_camera_t *c, 
     return VFRONT_OK;
 }
 
-static vfront_status_t check_lens(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+static vfront_status_t check_lens(struct vf_context *s, const vfront_camera_t *c, int32_t i)
 {
     vfront_status_t status = check_pinhole(s, c, i);
     if (!status) status = check_distortion(s, c, i);
     return status || c->fx_px == 0.0 ? status : check_view(s, c, i);
 }
 
-static vfront_status_t check_mounting(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+static vfront_status_t check_mounting(struct vf_context *s, const vfront_camera_t *c, int32_t i)
 {
     static const double none[9] = {0};
     double mirrored[9];
@@ -103,12 +105,14 @@ static vfront_status_t check_mounting(struct vf_state *s, const vfront_camera_t 
     return VFRONT_OK;
 }
 
-static vfront_status_t check_camera(struct vf_state *s, const vfront_camera_t *c, int32_t i)
+static vfront_status_t check_camera(struct vf_context *s, const vfront_camera_t *c, int32_t i)
 {
-    if (c->width_px < 16 || c->width_px > VFRONT_WIDTH)
-        return vf_refuse(s, VFRONT_E_SIZE, "not in 16..VFRONT_WIDTH: rig.camera[%d%s", i, "].width_px");
-    if (c->height_px < 16 || c->height_px > VFRONT_HEIGHT)
-        return vf_refuse(s, VFRONT_E_SIZE, "not in 16..VFRONT_HEIGHT: rig.camera[%d%s", i, "].height_px");
+    static const int32_t width_px[2] = {16, VFRONT_WIDTH}, height_px[2] = {16, VFRONT_HEIGHT};
+    if (c->width_px < width_px[0] || c->width_px > width_px[1])
+        return vf_refuse_range(s, VFRONT_E_SIZE, "rig.camera[%d].width_px", i, c->width_px, width_px, "VFRONT_WIDTH");
+    if (c->height_px < height_px[0] || c->height_px > height_px[1])
+        return vf_refuse_range(s, VFRONT_E_SIZE, "rig.camera[%d].height_px", i, c->height_px, height_px,
+                               "VFRONT_HEIGHT");
     if (c->mask && c->mask_pitch_bytes < (uint32_t)c->width_px)
         return vf_refuse(s, VFRONT_E_MASK, "smaller than a row: rig.camera[%d%s", i, "].mask_pitch_bytes");
     if (!(fabs(c->row_us) * c->height_px <= 1e5))
@@ -118,8 +122,8 @@ static vfront_status_t check_camera(struct vf_state *s, const vfront_camera_t *c
     return status ? status : check_lens(s, c, i);
 }
 
-/** 1 if the rig does not give the pose between its two cameras. */
-static int same_place(const vfront_camera_t *a, const vfront_camera_t *b)
+/** 1 if the rig gives both cameras the same pose, for example none. Their relative pose is then unknown. */
+static int same_pose(const vfront_camera_t *a, const vfront_camera_t *b)
 {
     int same = 1;
     for (int k = 0; k < 9; k++) same = same && a->R_cam_imu[k] == b->R_cam_imu[k];
@@ -127,20 +131,20 @@ static int same_place(const vfront_camera_t *a, const vfront_camera_t *b)
     return same;
 }
 
-int vf_check_placed(const vfront_rig_t *rig)
+int vf_check_is_pair(const vfront_rig_t *rig)
 {
     const vfront_camera_t *left = &rig->camera[0], *right = &rig->camera[rig->cameras - 1];
     double R[9], t[3];
-    if (rig->cameras < 2 || left->fx_px == 0.0 || right->fx_px == 0.0 || same_place(left, right)) return 0;
+    if (rig->cameras < 2 || left->fx_px == 0.0 || right->fx_px == 0.0 || same_pose(left, right)) return 0;
     vf_rotation_between(R, t, left, right);
-    return t[0] * t[0] + t[1] * t[1] + t[2] * t[2] > 1e-24; /* else turned only */
+    return t[0] * t[0] + t[1] * t[1] + t[2] * t[2] > 1e-24; /* with a shorter t the cameras differ by a rotation only */
 }
 
-/** Two calibrated cameras in different places are a stereo pair, and must make sense as one. */
-static vfront_status_t check_pair(struct vf_state *s, const vfront_rig_t *rig)
+/** Checks that the cameras form a plausible stereo pair, if they are calibrated and at different positions. */
+static vfront_status_t check_pair(struct vf_context *s, const vfront_rig_t *rig)
 {
-    double R[9], t[3], centre[3]; /* of the right camera, in axes of the left */
-    if (!vf_check_placed(rig)) return VFRONT_OK;
+    double R[9], t[3], centre[3]; /* centre: position of the second camera in axes of the first [m] */
+    if (!vf_check_is_pair(rig)) return VFRONT_OK;
     vf_rotation_between(R, t, &rig->camera[0], &rig->camera[rig->cameras - 1]);
     for (int k = 0; k < 3; k++) centre[k] = -(R[k] * t[0] + R[3 + k] * t[1] + R[6 + k] * t[2]);
     const double baseline = sqrt(centre[0] * centre[0] + centre[1] * centre[1] + centre[2] * centre[2]);
@@ -159,8 +163,8 @@ static vfront_status_t check_pair(struct vf_state *s, const vfront_rig_t *rig)
     return VFRONT_OK;
 }
 
-/** Errors of the IMU, unless none is known, and its time offset. */
-static vfront_status_t check_imu_of_rig(struct vf_state *s, const vfront_rig_t *rig)
+/** Checks the time offset of the IMU, and its noise parameters if the rig gives them. */
+static vfront_status_t check_imu_of_rig(struct vf_context *s, const vfront_rig_t *rig)
 {
     const char *wrong = vf_imu_noise_none(&rig->imu) ? NULL : vf_imu_noise_wrong(&rig->imu);
     if (wrong) return vf_refuse(s, VFRONT_E_CALIBRATION, "not finite or out of its range: rig.imu.%s", 0, wrong);
@@ -169,7 +173,7 @@ static vfront_status_t check_imu_of_rig(struct vf_state *s, const vfront_rig_t *
     return VFRONT_OK;
 }
 
-vfront_status_t vf_check_rig(struct vf_state *s, const vfront_rig_t *rig)
+vfront_status_t vf_check_rig(struct vf_context *s, const vfront_rig_t *rig)
 {
     if (rig->cameras < 1 || rig->cameras > VFRONT_CAMERAS)
         return vf_refuse(s, VFRONT_E_SIZE, "rig.cameras = %d is not in 1..VFRONT_CAMERAS", rig->cameras, "");
@@ -185,9 +189,9 @@ vfront_status_t vf_check_rig(struct vf_state *s, const vfront_rig_t *rig)
     return status ? status : check_pair(s, rig);
 }
 
-/** First way in which two calibrated cameras in different places, as the stages see them, are not row-aligned pinholes;
- *  NULL: they are. Tolerances: focal lengths and principal points 1/100 px; a rotation that moves the picture by 1/10
- *  px; offsets in height and depth 1/1000 of the baseline. */
+/** First parameter by which two cameras are not pinholes with aligned rows; NULL: they are. seen: rig as the stages see
+ *  it. Tolerances: 1/100 px in focal lengths and principal points; 1/10 px by rotation; 1/1000 of the baseline in y and
+ *  z. */
 static const char *not_aligned(const vfront_rig_t *seen)
 {
     const vfront_camera_t *a = &seen->camera[0], *b = &seen->camera[seen->cameras - 1];
@@ -196,7 +200,7 @@ static const char *not_aligned(const vfront_rig_t *seen)
     if (a->width_px != b->width_px || a->height_px != b->height_px) return "].width_px or height_px";
     for (int k = 0; k < 8; k++)
         if (a->distortion[k] != 0.0 || b->distortion[k] != 0.0) return "].distortion";
-    if (a->lens == VFRONT_LENS_EQUIDISTANT || b->lens == VFRONT_LENS_EQUIDISTANT) return "].lens";
+    if (!vf_lens_model(a->lens)->is_central || !vf_lens_model(b->lens)->is_central) return "].lens";
     for (int k = 0; k < 4; k++)
         if (fabs(p[k] - q[k]) > 0.01) return "].fx_px, fy_px, cx_px or cy_px";
     vf_rotation_between(R, t, a, b);
@@ -206,10 +210,10 @@ static const char *not_aligned(const vfront_rig_t *seen)
     return NULL;
 }
 
-vfront_status_t vf_check_aligned(struct vf_state *s, const vfront_tuning_t *t)
+vfront_status_t vf_check_aligned(struct vf_context *s, const vfront_tuning_t *t)
 {
     if (!t->dense) return VFRONT_OK;
-    if (!vf_check_placed(&s->seen))
+    if (!vf_check_is_pair(&s->seen))
         return vf_refuse(s, VFRONT_E_CALIBRATION, "dense needs two calibrated cameras in different places: rig", 0, "");
     const char *what = not_aligned(&s->seen);
     if (what)
@@ -218,21 +222,21 @@ vfront_status_t vf_check_aligned(struct vf_state *s, const vfront_tuning_t *t)
     return VFRONT_OK;
 }
 
-vfront_status_t vf_check_window(struct vf_state *s, const vfront_tuning_t *t)
+vfront_status_t vf_check_vio(struct vf_context *s, const vfront_tuning_t *t)
 {
-    if (!t->window) return VFRONT_OK;
+    if (!t->vio) return VFRONT_OK;
     if (s->seen.camera[0].fx_px == 0.0)
-        return vf_refuse(s, VFRONT_E_CALIBRATION, "window needs a calibrated camera: rig.camera[0]", 0, "");
-    if (vf_imu_noise_none(&s->seen.imu) && !vf_check_placed(&s->seen))
-        return vf_refuse(s, VFRONT_E_CALIBRATION,
-                         "window needs the noise of the IMU, or two calibrated cameras: rig.imu", 0, "");
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "vio needs a calibrated camera: rig.camera[0]", 0, "");
+    if (vf_imu_noise_none(&s->seen.imu) && !vf_check_is_pair(&s->seen))
+        return vf_refuse(s, VFRONT_E_CALIBRATION, "vio needs the noise of the IMU, or two calibrated cameras: rig.imu",
+                         0, "");
     if (!t->track_target || !t->ego)
-        return vf_refuse(s, VFRONT_E_TUNING, "window needs tracks and motions: %s", 0,
+        return vf_refuse(s, VFRONT_E_TUNING, "vio needs tracks and motions: %s", 0,
                          t->track_target ? "ego" : "track_target");
     return VFRONT_OK;
 }
 
-vfront_status_t vf_check_map(struct vf_state *s, const vfront_tuning_t *t)
+vfront_status_t vf_check_map(struct vf_context *s, const vfront_tuning_t *t)
 {
     if (!t->map) return VFRONT_OK;
     if (s->seen.camera[0].fx_px == 0.0)
@@ -246,7 +250,7 @@ vfront_status_t vf_check_map(struct vf_state *s, const vfront_tuning_t *t)
     return VFRONT_OK;
 }
 
-vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tuning)
+vfront_status_t vf_check_tuning(struct vf_context *s, const vfront_tuning_t *tuning)
 {
     vfront_tuning_t copy;
 #define VF_CHECK(name, standard, least, most, meaning)                                                                 \
@@ -257,14 +261,8 @@ vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tunin
     if (tuning->detect_threshold_low >= tuning->detect_threshold)
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is not below detect_threshold: %s",
                          tuning->detect_threshold_low, "detect_threshold_low");
-    if (tuning->detect_arc_most < tuning->detect_arc)
-        return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is below detect_arc: %s", tuning->detect_arc_most,
-                         "detect_arc_most");
     if (tuning->ego_points == 6)
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is not 5, 7 or 8: %s", 6, "ego_points");
-    if (tuning->dense_paths != 4 && tuning->dense_paths != 8)
-        return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is neither 4 nor 8: %s", tuning->dense_paths,
-                         "dense_paths");
     if (tuning->dense_disparities != 64 && tuning->dense_disparities != 128 && tuning->dense_disparities != 256)
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is none of 64, 128, 256: %s", tuning->dense_disparities,
                          "dense_disparities");
@@ -275,16 +273,16 @@ vfront_status_t vf_check_tuning(struct vf_state *s, const vfront_tuning_t *tunin
                          "dense_least_px");
     if (tuning->dense_p2 < tuning->dense_p1)
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is below dense_p1: %s", tuning->dense_p2, "dense_p2");
-    if (tuning->select_window_px > 4 * vf_min(tuning->cull_width_px, tuning->cull_height_px))
+    if (tuning->select_aggregate_px > 4 * vf_min(tuning->cull_width_px, tuning->cull_height_px))
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is more than four culling cells: %s",
-                         tuning->select_window_px, "select_window_px");
+                         tuning->select_aggregate_px, "select_aggregate_px");
     if (tuning->track_distance_px > 4 * vf_min(tuning->cell_width_px, tuning->cell_height_px))
         return vf_refuse(s, VFRONT_E_TUNING, "tuning value %d is more than four cells: %s", tuning->track_distance_px,
                          "track_distance_px");
     return VFRONT_OK;
 }
 
-static vfront_status_t check_mask(struct vf_state *s, const vfront_picture_t *p, int32_t i)
+static vfront_status_t check_mask(struct vf_context *s, const vfront_picture_t *p, int32_t i)
 {
     if (!p->mask) return VFRONT_OK;
     if (p->mask_width_px != p->width_px || p->mask_height_px != p->height_px)
@@ -294,8 +292,8 @@ static vfront_status_t check_mask(struct vf_state *s, const vfront_picture_t *p,
     return VFRONT_OK;
 }
 
-/** 1 if a picture is of the frame's time. */
-static vfront_status_t check_time(struct vf_state *s, const vfront_picture_t *p, uint64_t t_ns, int32_t i)
+/** Checks that the timestamp of an image, if given, is within frame_skew_us of the frame's timestamp t_ns. */
+static vfront_status_t check_time(struct vf_context *s, const vfront_picture_t *p, uint64_t t_ns, int32_t i)
 {
     const uint64_t most_ns = (uint64_t)s->step[0].tuning.frame_skew_us * 1000u;
     if (!p->t_ns || p->format == VFRONT_NO_PICTURE) return VFRONT_OK;
@@ -306,7 +304,7 @@ static vfront_status_t check_time(struct vf_state *s, const vfront_picture_t *p,
     return VFRONT_OK;
 }
 
-static vfront_status_t check_picture(struct vf_state *s, const vfront_picture_t *p, int32_t i)
+static vfront_status_t check_picture(struct vf_context *s, const vfront_picture_t *p, int32_t i)
 {
     if (p->format == VFRONT_NO_PICTURE) {
         if (s->frame && !s->clock_set) return VFRONT_OK;
@@ -328,8 +326,10 @@ static vfront_status_t check_picture(struct vf_state *s, const vfront_picture_t 
     return check_mask(s, p, i);
 }
 
-static vfront_status_t check_gyro(struct vf_state *s, const vfront_frame_t *f)
+static vfront_status_t check_gyro(struct vf_context *s, const vfront_frame_t *f)
 {
+    if (!f->gyro && f->gyro_count)
+        return vf_refuse(s, VFRONT_E_NULL, "NULL, and frame.gyro_count = %d: frame.gyro", (int32_t)f->gyro_count, "");
     if (!f->gyro || !f->gyro_count) return VFRONT_OK;
     if (f->gyro_count > VFRONT_GYRO_SAMPLES)
         return vf_refuse(s, VFRONT_E_GYRO, "frame.gyro_count = %d is over VFRONT_GYRO_SAMPLES", (int32_t)f->gyro_count,
@@ -345,8 +345,9 @@ static vfront_status_t check_gyro(struct vf_state *s, const vfront_frame_t *f)
     return VFRONT_OK;
 }
 
-/** Checks a reading of the IMU. before: the one before it, or NULL. */
-static vfront_status_t check_reading(struct vf_state *s, const vfront_imu_t *imu, const vfront_imu_t *before, int32_t i)
+/** Checks an IMU sample. before: the previous sample, or NULL. */
+static vfront_status_t check_sample(struct vf_context *s, const vfront_imu_t *imu, const vfront_imu_t *before,
+                                    int32_t i)
 {
     if (before && imu->t_ns <= before->t_ns)
         return vf_refuse(s, VFRONT_E_IMU, "not after the one before: frame.imu[%d%s", i, "].t_ns");
@@ -357,24 +358,26 @@ static vfront_status_t check_reading(struct vf_state *s, const vfront_imu_t *imu
     return VFRONT_OK;
 }
 
-static vfront_status_t check_imu(struct vf_state *s, const vfront_frame_t *f)
+static vfront_status_t check_imu(struct vf_context *s, const vfront_frame_t *f)
 {
+    if (!f->imu && f->imu_count)
+        return vf_refuse(s, VFRONT_E_NULL, "NULL, and frame.imu_count = %d: frame.imu", (int32_t)f->imu_count, "");
     if (!f->imu) return VFRONT_OK;
     if (f->gyro) return vf_refuse(s, VFRONT_E_IMU, "given beside frame.gyro: frame.imu", 0, "");
-    const uint32_t kept = s->clock_set || !s->frame ? 0 : s->readings.kept;
-    const vfront_imu_t *before = kept ? &s->readings.reading[kept - 1] : NULL;
+    const uint32_t kept = s->clock_set || !s->frame ? 0 : s->samples.kept;
+    const vfront_imu_t *before = kept ? vf_samples_at(&s->samples, kept - 1) : NULL;
     if (f->imu_count > VFRONT_IMU_SAMPLES - kept)
         return vf_refuse(s, VFRONT_E_IMU, "with those kept over VFRONT_IMU_SAMPLES: frame.imu_count = %d",
                          (int32_t)f->imu_count, "");
     for (uint32_t i = 0; i < f->imu_count; i++) {
-        const vfront_status_t status = check_reading(s, &f->imu[i], before, (int32_t)i);
+        const vfront_status_t status = check_sample(s, &f->imu[i], before, (int32_t)i);
         if (status) return status;
         before = &f->imu[i];
     }
     return VFRONT_OK;
 }
 
-static vfront_status_t check_motion(struct vf_state *s, const vfront_frame_t *f)
+static vfront_status_t check_motion(struct vf_context *s, const vfront_frame_t *f)
 {
     if (f->R_cur_prev && !vf_rotation_valid(f->R_cur_prev))
         return vf_refuse(s, VFRONT_E_PRIOR, "no rotation: frame.R_cur_prev", 0, "");
@@ -384,30 +387,32 @@ static vfront_status_t check_motion(struct vf_state *s, const vfront_frame_t *f)
     return status ? status : check_imu(s, f);
 }
 
-/** 1 if a stamp follows another one: later, by at most frame_jump_ms. */
-static int follows(const struct vf_state *s, uint64_t t_ns, uint64_t before_ns)
+/** 1 if the timestamp t_ns is later than before_ns, by at most frame_jump_ms. */
+static int follows(const struct vf_context *s, uint64_t t_ns, uint64_t before_ns)
 {
     return t_ns > before_ns && t_ns - before_ns <= (uint64_t)s->step[0].tuning.frame_jump_ms * 1000000u;
 }
 
-/** Refuses a stamp that does not follow that of the frame before, and notes it; unless it is the third of a row. */
-static vfront_status_t check_stamp(struct vf_state *s, uint64_t t_ns)
+/** Rejects a timestamp that does not follow the previous frame's, and counts it in s->refused. Accepts it if it is
+ *  number VF_CLOCK_SET_STAMPS of a run of rejected ones that follow each other: the clock was set. */
+static vfront_status_t check_stamp(struct vf_context *s, uint64_t t_ns)
 {
-    struct vf_refused_stamps *row = &s->refused;
+    struct vf_refused_stamps *run = &s->refused;
     s->clock_set = 0;
     if (!s->frame || follows(s, t_ns, s->t_ns)) return VFRONT_OK;
-    const int32_t length = row->length && follows(s, t_ns, row->last_ns) ? row->length + 1 : 1;
-    s->clock_set = length == VF_STAMPS_OF_A_CLOCK;
-    if (s->clock_set) return VFRONT_OK; /* row as it is: the frame may still be refused for another reason */
-    row->length = length;
-    row->last_ns = t_ns;
+    const int32_t length = run->length && follows(s, t_ns, run->last_ns) ? run->length + 1 : 1;
+    s->clock_set = length == VF_CLOCK_SET_STAMPS;
+    if (s->clock_set) /* the run of rejected timestamps is kept, because the frame may be rejected for another reason */
+        return VFRONT_OK;
+    run->length = length;
+    run->last_ns = t_ns;
     return vf_refuse(s, VFRONT_E_TIME,
                      t_ns > s->t_ns ? "frame.t_ns is more than frame_jump_ms after the frame before"
                                     : "frame.t_ns is not after the frame before",
                      0, "");
 }
 
-vfront_status_t vf_check_frame(struct vf_state *s, const vfront_frame_t *f)
+vfront_status_t vf_check_frame(struct vf_context *s, const vfront_frame_t *f)
 {
     const vfront_status_t stamp = check_stamp(s, f->t_ns);
     if (stamp) return stamp;

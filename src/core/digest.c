@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "vf.h"
+#include "base/vf.h"
 
-/** FNV-1a over the bytes of a number, low byte first: the digest is the same on machines of either byte order. */
+/** Adds the low `bytes` bytes of a number to an FNV-1a digest, low byte first, so that the digest does not depend on
+ *  the byte order of the machine. */
 static uint64_t mix_number(uint64_t digest, uint64_t number, int bytes)
 {
     for (int i = 0; i < bytes; i++) digest = (digest ^ (number >> (8 * i) & 255)) * 0x100000001b3ull;
@@ -29,9 +30,9 @@ static uint64_t mix_health(uint64_t d, const vfront_health_t *h)
     d = mix_number(d, h->gap, 4);
     d = mix_number(d, h->gyro_short, 4);
     d = mix_number(d, h->gyro_stuck, 4);
-    if (h->imu | h->imu_readings) {
-        d = mix_number(mix_number(d, h->imu, 4), h->imu_readings, 4);
-        d = mix_number(mix_number(d, (uint32_t)h->imu_late_us, 4), h->reserved, 4);
+    if (h->imu | h->imu_samples) {
+        d = mix_number(mix_number(d, h->imu, 4), h->imu_samples, 4);
+        d = mix_number(mix_number(d, (uint32_t)h->imu_late_us, 4), h->calibration, 4);
     }
     d = mix_number(d, h->irregular, 4);
     d = mix_number(d, h->interval_us, 4);
@@ -43,8 +44,8 @@ static uint64_t mix_health(uint64_t d, const vfront_health_t *h)
     d = mix_number(d, h->stereo, 4);
     d = mix_number(d, h->stereo_permille, 4);
     d = mix_float(d, h->stereo_offset_px);
-    d = mix_float(d, h->rows_offset_px);
-    d = mix_float(d, h->rows_sigma_px);
+    d = mix_float(d, h->epipolar_offset_px);
+    d = mix_float(d, h->epipolar_sigma_px);
     d = mix_float(d, h->disparity_offset_px);
     d = mix_float(d, h->disparity_sigma_px);
     d = mix_number(d, h->dt_ns, 8);
@@ -76,7 +77,7 @@ static uint64_t mix_track(uint64_t d, const vfront_track_t *t)
     d = mix_number(d, t->score, 4);
     for (int i = 0; i < 3; i++) d = mix_float(d, t->bearing[i]);
     d = mix_number(d, t->agrees, 4);
-    d = mix_float(mix_float(d, t->partner_x_px), t->partner_y_px);
+    d = mix_float(mix_float(d, t->stereo_x_px), t->stereo_y_px);
     d = mix_float(mix_float(d, t->disparity_px), t->disparity_sigma_px);
     return mix_float(mix_float(d, t->depth_m), t->depth_sigma_m);
 }
@@ -98,7 +99,7 @@ static uint64_t mix_keypoint(uint64_t d, const vfront_keypoint_t *k)
     d = mix_number(d, k->score, 4);
     d = mix_number(d, k->cell, 2);
     d = mix_number(d, k->level, 1);
-    d = mix_number(d, k->weak, 1);
+    d = mix_number(d, k->low, 1);
     for (int i = 0; i < 3; i++) d = mix_float(d, k->bearing[i]);
     return d;
 }
@@ -150,7 +151,7 @@ static uint64_t mix_nav(uint64_t d, const vfront_nav_t *n)
     d = mix_doubles(d, n->q_odom_imu, 4);
     d = mix_doubles(mix_doubles(d, n->gyro_bias_rad_s, 3), n->accel_bias_m_s2, 3);
     d = mix_doubles(d, n->covariance, 120);
-    d = mix_doubles(mix_doubles(mix_doubles(d, &n->offset_s, 1), &n->offset_sigma_s, 1), &n->misfit, 1);
+    d = mix_doubles(mix_doubles(mix_doubles(d, &n->offset_s, 1), &n->offset_sigma_s, 1), &n->residual_mean_square, 1);
     d = mix_number(mix_number(mix_number(d, n->flags, 4), n->state, 4), n->landmarks, 4);
     return mix_number(mix_number(d, n->quality, 4), n->reset_counter, 4);
 }
@@ -159,7 +160,7 @@ static uint64_t mix_nav(uint64_t d, const vfront_nav_t *n)
 static uint64_t mix_depth(uint64_t d, const vfront_depth_t *p)
 {
     d = mix_number(d, p->keypoint, 2);
-    d = mix_number(d, p->partner, 2);
+    d = mix_number(d, p->match, 2);
     d = mix_number(d, p->distance, 2);
     d = mix_float(d, p->x_px);
     d = mix_float(d, p->y_px);
@@ -176,7 +177,7 @@ static uint64_t mix_match(uint64_t d, const vfront_match_t *m)
     d = mix_number(d, m->distance, 2);
     d = mix_number(d, m->second, 2);
     d = mix_number(d, m->agrees, 2);
-    d = mix_number(d, m->settled, 2);
+    d = mix_number(d, m->refined, 2);
     d = mix_float(d, m->x_px);
     d = mix_float(d, m->y_px);
     for (int k = 0; k < 3; k++) d = mix_float(d, m->bearing[k]);
@@ -208,7 +209,7 @@ static uint64_t mix_loop(uint64_t d, const vfront_loop_t *l)
     return d;
 }
 
-/** Keyframes and loops, where there are any. */
+/** Adds keyframes, loop closures and map pose of a result to the digest d, if there are keyframes. */
 static uint64_t mix_loops(uint64_t d, const vfront_result_t *r)
 {
     if (!r->keyframes_count) return d;
@@ -260,7 +261,7 @@ static uint64_t mix_stixels(uint64_t d, const vfront_result_t *r)
 }
 #endif
 
-/** Everything but disparities, road, stixels and obstacles. */
+/** Adds a whole result to the digest d, except disparities, road, stixels and obstacles. */
 static uint64_t mix_rest(uint64_t d, const vfront_result_t *r)
 {
     d = mix_number(d, r->t_ns, 8);
@@ -313,7 +314,7 @@ uint64_t vfront_digest_parts(const vfront_result_t *r, uint32_t parts)
 
 uint64_t vfront_digest(const vfront_result_t *r) { return vfront_digest_parts(r, VFRONT_PART_ALL); }
 
-/* ---- what each stage has put into a result ----------------------------------------------------------------------- */
+/* ---- contribution of each stage to a result ---------------------------------------------------------------------- */
 
 static uint64_t mix_ingest(uint64_t d, const vfront_result_t *r)
 {
@@ -331,7 +332,7 @@ static uint64_t mix_freeze(uint64_t d, const vfront_result_t *r)
     return mix_number(d, r->health.repeated, 4);
 }
 
-/** Tracks that were followed, and those that ended. */
+/** Adds the tracks that continue and those that ended to the digest d: the output of the stage track. */
 static uint64_t mix_followed(uint64_t d, const vfront_result_t *r)
 {
     for (uint32_t i = 0; i < r->tracks_count; i++) {
@@ -362,7 +363,7 @@ static uint64_t mix_selected(uint64_t d, const vfront_result_t *r)
         for (uint32_t i = 0; i < r->keypoints_count[c]; i++) {
             const vfront_keypoint_t *k = &r->keypoints[c][i];
             d = mix_number(mix_float(mix_float(d, k->x_px), k->y_px), k->score, 4);
-            d = mix_number(mix_number(mix_number(d, k->cell, 2), k->level, 1), k->weak, 1);
+            d = mix_number(mix_number(mix_number(d, k->cell, 2), k->level, 1), k->low, 1);
         }
     }
     return d;
@@ -397,7 +398,8 @@ static uint64_t mix_depths(uint64_t d, const vfront_result_t *r)
     return d;
 }
 
-/** Matches without the motions that they agree with, which are found later. */
+/** Adds the matches to the digest d, the output of the stage match: without their member `agrees`, which ego sets
+ *  later. */
 static uint64_t mix_matches(uint64_t d, const vfront_result_t *r)
 {
     d = mix_number(d, r->matches_count, 4);
@@ -415,7 +417,7 @@ static uint64_t mix_partners(uint64_t d, const vfront_result_t *r)
 {
     for (uint32_t i = 0; i < r->tracks_count; i++) {
         const vfront_track_t *t = &r->tracks[i];
-        d = mix_float(mix_float(d, t->partner_x_px), t->partner_y_px);
+        d = mix_float(mix_float(d, t->stereo_x_px), t->stereo_y_px);
         d = mix_float(mix_float(d, t->disparity_px), t->disparity_sigma_px);
     }
     return d;
@@ -445,10 +447,11 @@ uint64_t vfront_digest_stage(const vfront_result_t *r, size_t stage)
     case VFRONT_STAGE_bearing: return mix_bearings(d, r);
     case VFRONT_STAGE_describe: return mix_described(d, r);
     case VFRONT_STAGE_stereo: return mix_depths(d, r);
-    case VFRONT_STAGE_rows: return mix_float(mix_float(d, r->health.rows_offset_px), r->health.rows_sigma_px);
+    case VFRONT_STAGE_epipolar:
+        return mix_float(mix_float(d, r->health.epipolar_offset_px), r->health.epipolar_sigma_px);
     case VFRONT_STAGE_match: return mix_matches(d, r);
     case VFRONT_STAGE_partner: return mix_partners(d, r);
-    case VFRONT_STAGE_window: return mix_nav(d, &r->nav);
+    case VFRONT_STAGE_vio: return mix_nav(d, &r->nav);
     case VFRONT_STAGE_ego: return mix_motions(d, r);
 #if VFRONT_DENSE
     case VFRONT_STAGE_dense: return mix_disparity(d, &r->disparity);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Fail-over. What the next step needs of a frame is in two places on the host: its pictures, which vf_failover_keep()
- * puts into the host port's arena, and the mirror, which the GPU writes (result/carry.h). Pyramids and rectified
- * pictures of the frame before are made from the former, everything else is in the latter. No CUDA call is made on the
- * way to the host, so that none can hang or fail. */
+/* Fail-over to the host port. Host memory always contains the previous frame's data that the next step needs.
+ * vf_failover_keep_frame() stores the frame's images in the host port's arena; the GPU writes the rest to the mirror
+ * (result/carry.h). Pyramids and rectified images of the previous frame are recomputed. The switch makes no CUDA call,
+ * so that none can hang or fail. */
 #include "failover.h"
 
 #include "frame.h"
-#include "port/host/host.h"
+#include "refuse.h"
 #include "result/carry.h"
 
 #if VFRONT_HOST
 
-static struct vf_block *block_of(struct vf_state *s) { return (struct vf_block *)s; }
+static struct vf_block *block_of(struct vf_context *s) { return (struct vf_block *)s; }
 
 static void swap(void *a, void *b, size_t bytes)
 {
@@ -24,10 +24,10 @@ static void swap(void *a, void *b, size_t bytes)
     }
 }
 
-/** Exchanges the port that runs and the one that stands by. */
-static void change_seats(struct vf_state *s)
+/** Exchanges the data of the active port and of the standby port. */
+static void swap_ports(struct vf_context *s)
 {
-    struct vf_seat *other = &block_of(s)->standby;
+    struct vf_standby_port *other = &block_of(s)->standby;
     swap(&s->port, &other->port, sizeof s->port);
     swap(s->step, other->step, sizeof s->step);
     swap(s->view, other->view, sizeof s->view);
@@ -36,21 +36,21 @@ static void change_seats(struct vf_state *s)
     swap(s->device, other->device, sizeof s->device);
 }
 
-void vf_failover_stand_by(struct vf_state *s)
+void vf_failover_set_standby(struct vf_context *s)
 {
     memset(&block_of(s)->standby, 0, sizeof block_of(s)->standby);
-    change_seats(s);
-    memcpy(s->step, block_of(s)->standby.step, sizeof s->step); /* geometry and tuning are of both */
+    swap_ports(s);
+    memcpy(s->step, block_of(s)->standby.step, sizeof s->step); /* both ports have the same geometry and tuning */
 }
 
-int vf_failover_can(const struct vf_state *s) { return s->failover.ready && !s->failover.over; }
+int vf_failover_ready(const struct vf_context *s) { return s->failover.ready && !s->failover.switched; }
 
-void vf_failover_keep(struct vf_state *s, const vfront_frame_t *f)
+void vf_failover_keep_frame(struct vf_context *s, const vfront_frame_t *f)
 {
-    if (!vf_failover_can(s)) return;
+    if (!vf_failover_ready(s)) return;
     struct vf_block *b = block_of(s);
     b->pinned.params = s->pinned->params;
-    b->pinned.given = s->pinned->given;
+    b->pinned.request = s->pinned->request;
     for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
         const vfront_picture_t *p = &f->picture[i];
         struct vf_source *source = &b->pinned.params.source[i];
@@ -66,9 +66,10 @@ void vf_failover_keep(struct vf_state *s, const vfront_frame_t *f)
     vf_ingest_host(&b->standby.view[s->parity].ingest);
 }
 
-/* ---- to the host ------------------------------------------------------------------------------------------------- */
+/* ---- switch to the host port ------------------------------------------------------------------------------------- */
 
-/** Copy of what the frame before handed on, into the host port's arena. parity: of the frame before. */
+/** Copies the previous frame's data that the next step needs from the mirror into the host port's arena. parity: of the
+ *  previous frame. */
 static void unpack(struct vf_memory *m, const struct vf_carry_mirror *from, int32_t parity)
 {
     const struct vf_carry *c = &from->set[parity];
@@ -89,7 +90,8 @@ static void fill_words(void *to, size_t bytes, uint32_t value)
     for (uint8_t *at = to; bytes; bytes -= sizeof value, at += sizeof value) memcpy(at, &value, sizeof value);
 }
 
-/** Clears what the frame before left cleared. parity: of the next frame. */
+/** Clears the buffers that the next frame fills. Normally the step of the previous frame does so, but it ran on the
+ *  other port. parity: of the next frame. */
 static void clear_sets(struct vf_memory *m, int32_t parity)
 {
 #define CLEAR(stage, member, value)                                                                                    \
@@ -99,13 +101,13 @@ static void clear_sets(struct vf_memory *m, int32_t parity)
 #undef CLEAR
 }
 
-void vf_failover_go(struct vf_state *s)
+void vf_failover_switch(struct vf_context *s)
 {
     struct vf_memory *m = &block_of(s)->memory;
     const int32_t before = s->parity ^ 1;
     memcpy(s->failover.why, s->detail, sizeof s->failover.why);
-    change_seats(s);
-    s->failover.over = 1;
+    swap_ports(s);
+    s->failover.switched = 1;
     s->failover.late = 0;
     unpack(m, s->mirror, before);
     clear_sets(m, s->parity);
@@ -113,22 +115,22 @@ void vf_failover_go(struct vf_state *s)
     vf_pyramid_host(&s->view[before].pyramid);
 }
 
-void vf_failover_go_on(struct vf_state *s)
+void vf_failover_finish_frame(struct vf_context *s)
 {
-    vf_failover_go(s);
+    vf_failover_switch(s);
     vf_host_run(s, ~VF_BIT(ingest));
 }
 
-void vf_failover_remember(struct vf_state *s)
+void vf_failover_commit_keyframe(struct vf_context *s)
 {
 #if VFRONT_MAP
-    if (!vf_failover_can(s) || !(s->step[0].geometry.active & VF_BIT(keyframe))) return;
-    /* all that the stage reads for it is in the mirror, where the set of the frame before is still whole */
+    if (!vf_failover_ready(s) || !(s->step[0].geometry.active & VF_BIT(keyframe))) return;
+    /* copies what vf_keyframe_commit() reads from the mirror, whose set of the previous frame is still complete */
     const int32_t before = s->parity ^ 1;
     struct vf_memory *m = &block_of(s)->memory;
     const struct vf_carry *c = &s->mirror->set[before];
     memcpy(&m->keyframe.now[before], c->keyframe_now, sizeof m->keyframe.now[before]);
-    if (m->keyframe.now[before].due) memcpy(&m->place.set[before], c->place_set, sizeof m->place.set[before]);
+    if (m->keyframe.now[before].due) memcpy(&m->recall.set[before], c->recall_set, sizeof m->recall.set[before]);
     vf_keyframe_commit(&block_of(s)->standby.view[s->parity].keyframe);
 #else
     (void)s;
@@ -136,42 +138,43 @@ void vf_failover_remember(struct vf_state *s)
 }
 
 #if VFRONT_MAP
-void vf_failover_load(struct vf_state *s, uint32_t slot, const struct vf_keyframe_entry *entry)
+void vf_failover_load_keyframe(struct vf_context *s, uint32_t slot, const struct vf_keyframe_entry *entry)
 {
-    if (vf_failover_can(s)) block_of(s)->memory.keyframe.ring[slot] = *entry;
+    if (vf_failover_ready(s)) block_of(s)->memory.keyframe.ring[slot] = *entry;
 }
 
-void vf_failover_load_state(struct vf_state *s, size_t offset, const void *from, size_t bytes)
+void vf_failover_load_map(struct vf_context *s, size_t offset, const void *from, size_t bytes)
 {
-    if (vf_failover_can(s)) memcpy(s->mirror->set[s->parity ^ 1].map_state + offset, from, bytes);
+    if (vf_failover_ready(s)) memcpy(s->mirror->set[s->parity ^ 1].map_data + offset, from, bytes);
 }
 
-void vf_failover_loaded(struct vf_state *s, const struct vf_keyframe_now *now)
+void vf_failover_load_count(struct vf_context *s, const struct vf_keyframe_now *now)
 {
-    if (vf_failover_can(s)) memcpy(s->mirror->set[s->parity ^ 1].keyframe_now, now, sizeof *now);
+    if (vf_failover_ready(s)) memcpy(s->mirror->set[s->parity ^ 1].keyframe_now, now, sizeof *now);
 }
 #endif
 
-void vf_failover_count(struct vf_state *s, uint32_t overrun)
+void vf_failover_count_overrun(struct vf_context *s, uint32_t overrun)
 {
-    const uint32_t most = (uint32_t)s->step[0].tuning.failover_overruns;
-    if (!vf_failover_can(s)) return;
+    const uint32_t limit = (uint32_t)s->step[0].tuning.failover_overruns;
+    if (!vf_failover_ready(s)) return;
     s->failover.late = overrun ? s->failover.late + 1 : 0;
-    if (!most || s->failover.late < most) return;
-    vf_refuse(s, VFRONT_OK, "results in a row that came after deadline_us: %d", (int32_t)most, "");
-    vf_failover_go(s);
+    if (!limit || s->failover.late < limit) return;
+    vf_refuse(s, VFRONT_OK, "results in a row that came after deadline_us: %d", (int32_t)limit, "");
+    vf_failover_switch(s);
 }
 
-/* ---- and back ---------------------------------------------------------------------------------------------------- */
+/* ---- return to the CUDA port ------------------------------------------------------------------------------------- */
 
-/** Writes what the next step needs into the device arena. parity: of the next frame. */
-static vfront_status_t upload(struct vf_state *s, const struct vf_memory *from, int32_t parity)
+/** Writes the host port's data that the next step needs into the CUDA port's device arena. parity: of the next
+ *  frame. */
+static vfront_status_t upload(struct vf_context *s, const struct vf_memory *from, int32_t parity)
 {
     struct vf_memory *to = s->memory;
     const int32_t before = parity ^ 1;
-#define UPLOAD(place)                                                                                                  \
+#define UPLOAD(member)                                                                                                 \
     do {                                                                                                               \
-        const vfront_status_t status_ = s->port->write(s, (void *)&to->place, &from->place, sizeof from->place);       \
+        const vfront_status_t status_ = s->port->write(s, (void *)&to->member, &from->member, sizeof from->member);    \
         if (status_) return status_;                                                                                   \
     } while (0);
 #define SET(stage, member, part, extent) UPLOAD(stage.member[before] part)
@@ -197,7 +200,8 @@ static vfront_status_t upload(struct vf_state *s, const struct vf_memory *from, 
     return VFRONT_OK;
 }
 
-/** Mirror of what the host port's last frame handed on, as the GPU would have written it. parity: of that frame. */
+/** Writes the data of the host port's last frame to the mirror, as the GPU does with its frames. parity: of the last
+ *  frame. */
 static void pack(struct vf_carry_mirror *to, const struct vf_memory *m, int32_t parity)
 {
     struct vf_carry *c = &to->set[parity];
@@ -213,47 +217,47 @@ static void pack(struct vf_carry_mirror *to, const struct vf_memory *m, int32_t 
     memcpy(to->template_normal, m->track.template_normal, sizeof to->template_normal);
 }
 
-vfront_status_t vf_failover_return(struct vf_state *s)
+vfront_status_t vf_failover_return(struct vf_context *s)
 {
     const struct vf_memory *m = &block_of(s)->memory;
-    change_seats(s);
+    swap_ports(s);
     vfront_status_t status = s->port->recover(s);
     if (!status) status = upload(s, m, s->parity);
     if (status) {
-        change_seats(s);
+        swap_ports(s);
         return status;
     }
     pack(s->mirror, m, s->parity ^ 1);
-    s->failover.over = 0;
+    s->failover.switched = 0;
     s->failover.why[0] = 0;
     return VFRONT_OK;
 }
 
-void vf_failover_end(struct vf_state *s)
+void vf_failover_end(struct vf_context *s)
 {
-    if (s->failover.over) change_seats(s);
-    s->failover.over = s->failover.ready = 0;
+    if (s->failover.switched) swap_ports(s);
+    s->failover.switched = s->failover.ready = 0;
 }
 
-#else /* nothing stands by */
+#else /* a build without the host port has no standby port */
 
-void vf_failover_stand_by(struct vf_state *s) { (void)s; }
-int vf_failover_can(const struct vf_state *s) { return (void)s, 0; }
-void vf_failover_keep(struct vf_state *s, const vfront_frame_t *f) { (void)s, (void)f; }
-void vf_failover_go(struct vf_state *s) { (void)s; }
-void vf_failover_go_on(struct vf_state *s) { (void)s; }
-void vf_failover_remember(struct vf_state *s) { (void)s; }
-void vf_failover_load(struct vf_state *s, uint32_t slot, const struct vf_keyframe_entry *e)
+void vf_failover_set_standby(struct vf_context *s) { (void)s; }
+int vf_failover_ready(const struct vf_context *s) { return (void)s, 0; }
+void vf_failover_keep_frame(struct vf_context *s, const vfront_frame_t *f) { (void)s, (void)f; }
+void vf_failover_switch(struct vf_context *s) { (void)s; }
+void vf_failover_finish_frame(struct vf_context *s) { (void)s; }
+void vf_failover_commit_keyframe(struct vf_context *s) { (void)s; }
+void vf_failover_load_keyframe(struct vf_context *s, uint32_t slot, const struct vf_keyframe_entry *e)
 {
     (void)s, (void)slot, (void)e;
 }
-void vf_failover_load_state(struct vf_state *s, size_t offset, const void *from, size_t bytes)
+void vf_failover_load_map(struct vf_context *s, size_t offset, const void *from, size_t bytes)
 {
     (void)s, (void)offset, (void)from, (void)bytes;
 }
-void vf_failover_loaded(struct vf_state *s, const struct vf_keyframe_now *now) { (void)s, (void)now; }
-void vf_failover_count(struct vf_state *s, uint32_t overrun) { (void)s, (void)overrun; }
-vfront_status_t vf_failover_return(struct vf_state *s) { return (void)s, VFRONT_E_STATE; }
-void vf_failover_end(struct vf_state *s) { (void)s; }
+void vf_failover_load_count(struct vf_context *s, const struct vf_keyframe_now *now) { (void)s, (void)now; }
+void vf_failover_count_overrun(struct vf_context *s, uint32_t overrun) { (void)s, (void)overrun; }
+vfront_status_t vf_failover_return(struct vf_context *s) { return (void)s, VFRONT_E_STATE; }
+void vf_failover_end(struct vf_context *s) { (void)s; }
 
 #endif

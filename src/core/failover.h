@@ -1,43 +1,50 @@
 /* SPDX-License-Identifier: MIT */
-/* Fail-over: the host port stands by while the CUDA port runs, and goes on from the frame before when that fails. */
+/* Fail-over: the host port is on standby while the CUDA port is active. If the CUDA port fails, the host port continues
+ * from the previous frame. */
 #ifndef VF_FAILOVER_H
 #define VF_FAILOVER_H
 
-#include "port/port.h"
+#include "context.h"
 
-/** Puts the port that is open aside, to stand by. Called by vf_setup(), which then opens the other one. */
-void vf_failover_stand_by(struct vf_state *state);
+/** Puts the open host port on standby. Called by vf_setup(), which then opens the CUDA port. */
+void vf_failover_set_standby(struct vf_context *context);
 
-/** 1 if the host port stands by. */
-int vf_failover_can(const struct vf_state *state);
+/** 1 if the host port is on standby, ready to take over. */
+int vf_failover_ready(const struct vf_context *context);
 
-/** Keeps the pictures, masks and parameters of the frame that the CUDA port has just started, while it works: makes
- *  8-bit pictures of them in the host port's arena, as its ingest would. No effect where nothing stands by. */
-void vf_failover_keep(struct vf_state *state, const vfront_frame_t *frame);
+/** Keeps images, masks and parameters of the frame that the CUDA port has just started, in the host port's arena. The
+ *  images are converted to 8 bits, as the stage ingest does. No effect without a standby port. */
+void vf_failover_keep_frame(struct vf_context *context, const vfront_frame_t *frame);
 
-/** Makes the host port the one that runs, with the state that the frame before left. The last refusal says why. */
-void vf_failover_go(struct vf_state *state);
+/** Makes the host port active, with the state after the previous frame. The reason of the fail-over is the text of the
+ *  last vf_refuse(). */
+void vf_failover_switch(struct vf_context *context);
 
-/** The same with a frame under way, which vf_failover_keep() kept: that frame is computed, too. */
-void vf_failover_go_on(struct vf_state *state);
+/** Switches to the host port when the CUDA port fails while it computes a frame. The host port then computes this
+ *  frame, from the images that vf_failover_keep_frame() has stored. */
+void vf_failover_finish_frame(struct vf_context *context);
 
-/** After a step of the CUDA port: the keyframe of the frame before it comes into the ring of the host port, too. */
-void vf_failover_remember(struct vf_state *state);
+/** Stores the previous frame's keyframe, if it made one, in the host port's ring of keyframes. Called after a step of
+ *  the CUDA port. */
+void vf_failover_commit_keyframe(struct vf_context *context);
 
-/** A keyframe of a map that is being loaded, into the ring of the host port, too; a part of the map's state; and, when
- *  all are, the state that counts them. No effect where nothing stands by. */
-void vf_failover_load(struct vf_state *state, uint32_t slot, const struct vf_keyframe_entry *entry);
-void vf_failover_load_state(struct vf_state *state, size_t offset, const void *from, size_t bytes);
-void vf_failover_loaded(struct vf_state *state, const struct vf_keyframe_now *now);
+/** Loads one keyframe of a map into the standby host port. slot: slot of its ring of keyframes. No effect without a
+ *  standby port. */
+void vf_failover_load_keyframe(struct vf_context *context, uint32_t slot, const struct vf_keyframe_entry *entry);
+/** Loads a part of the map's state, `bytes` bytes at `offset` of struct vf_map_data, into the standby host port. */
+void vf_failover_load_map(struct vf_context *context, size_t offset, const void *from, size_t bytes);
+/** Loads the state that counts the keyframes into the standby host port, after all keyframes are loaded. */
+void vf_failover_load_count(struct vf_context *context, const struct vf_keyframe_now *now);
 
-/** Counts results that came after deadline_us, and goes when there are as many in a row as the tuning says. */
-void vf_failover_count(struct vf_state *state, uint32_t overrun);
+/** Counts consecutive results that came later than deadline_us. Switches to the host port when their number reaches the
+ *  tuning value failover_overruns. overrun: 1 if the last result was late. */
+void vf_failover_count_overrun(struct vf_context *context, uint32_t overrun);
 
-/** Takes the state of the host port to the CUDA port, and makes that the one that runs. After any status but VFRONT_OK
- *  the host port still runs, and its state is as it was. */
-vfront_status_t vf_failover_return(struct vf_state *state);
+/** Copies the state of the host port to the CUDA port and makes the CUDA port active. After a status other than
+ *  VFRONT_OK the host port stays active, with its state unchanged. */
+vfront_status_t vf_failover_return(struct vf_context *context);
 
-/** Makes the port that vf_setup() opened last the one that runs, so that it can be closed. */
-void vf_failover_end(struct vf_state *state);
+/** Ends the fail-over: makes the port that vf_setup() opened last active again, so that it can be closed. */
+void vf_failover_end(struct vf_context *context);
 
 #endif

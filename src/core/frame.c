@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters of a frame before its step, and what the host adds to the result after it: times, addresses of
- * disparities. */
+/* Parameters of a frame, set before its step; and the host's part of the result, set after the step: times, addresses
+ * of disparities, navigation state. */
 #include "frame.h"
 
+#include "math/quaternion.h"
 #include "math/rotation.h"
-#include "state/nav.h"
+#include "nav/nav.h"
+#include "vio/factor_inertial.h"
 
 VF_STATIC_ASSERT(offsetof(vfront_imu_t, t_ns) == offsetof(vfront_gyro_t, t_ns) &&
                      offsetof(vfront_imu_t, gyro_rad_s) == offsetof(vfront_gyro_t, rate_rad_s),
                  "vfront: an IMU reading begins as a gyro reading does");
 
-static void copy_mask(struct vf_state *s, const vfront_picture_t *p, int32_t i, struct vf_source *source)
+static void copy_mask(struct vf_context *s, const vfront_picture_t *p, int32_t i, struct vf_source *source)
 {
     const struct vf_level *l = &s->step[0].geometry.raw[i];
     source->mask = NULL;
@@ -22,7 +24,7 @@ static void copy_mask(struct vf_state *s, const vfront_picture_t *p, int32_t i, 
     source->mask_pitch = (uint32_t)l->pitch;
 }
 
-void vf_frame_missing(const struct vf_state *s, struct vf_memory *memory, int32_t i, struct vf_source *source)
+void vf_frame_missing(const struct vf_context *s, struct vf_memory *memory, int32_t i, struct vf_source *source)
 {
     memset(source, 0, sizeof *source);
     source->data = memory->ingest.picture[s->parity ^ 1][i];
@@ -31,7 +33,7 @@ void vf_frame_missing(const struct vf_state *s, struct vf_memory *memory, int32_
     source->missing = 1;
 }
 
-static vfront_status_t fill_sources(struct vf_state *s, const vfront_frame_t *f)
+static vfront_status_t fill_sources(struct vf_context *s, const vfront_frame_t *f)
 {
     for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
         struct vf_source *source = &s->pinned->params.source[i];
@@ -48,8 +50,9 @@ static vfront_status_t fill_sources(struct vf_state *s, const vfront_frame_t *f)
     return VFRONT_OK;
 }
 
-/** Changes the axes of a rotation from those of the rig's camera 0 to those of the camera as the stages see it. */
-static void to_axes_seen(double R[9], const struct vf_state *s)
+/** Converts a rotation R from axes of the rig's camera 0 to axes of camera 0 as the stages see it (rectified, if
+ *  enabled). */
+static void to_stage_axes(double R[9], const struct vf_context *s)
 {
     double back[9];
     if (!s->step[0].geometry.rectified) return;
@@ -58,39 +61,42 @@ static void to_axes_seen(double R[9], const struct vf_state *s)
     vf_rotation_multiply(R, R, s->R_rig_seen[0]);
 }
 
-/** Sets the readings of the IMU in this step, and what is wrong with them. */
-static void fill_imu(struct vf_state *s, const vfront_frame_t *f)
+/** Selects the IMU samples between the previous frame and this one, and reports their faults. */
+static void fill_imu(struct vf_context *s, const vfront_frame_t *f)
 {
     struct vf_params *p = &s->pinned->params;
-    struct vf_readings *r = &s->readings;
+    struct vf_samples *r = &s->samples;
     const vfront_imu_noise_t *noise = &s->rig.imu;
     const uint64_t to_ns = vf_time_plus(p->t_mid_ns, s->rig.imu_offset_ns),
                    from_ns = p->frame ? vf_time_plus(s->t_mid_ns, s->rig.imu_offset_ns) : to_ns;
-    vf_readings_take(r, noise, f->imu, f->imu ? f->imu_count : 0, vf_time_plus(to_ns, VFRONT_IMU_AHEAD_NS),
-                     f->imu != NULL, !p->frame);
-    vf_readings_step(r, from_ns, to_ns);
-    p->imu = vf_readings_faults(r, noise, (uint32_t)s->step[0].tuning.gyro_stuck_readings);
-    p->imu_readings = r->count;
+    vf_samples_append(r, noise, f->imu, f->imu ? f->imu_count : 0, vf_time_plus(to_ns, VFRONT_IMU_AHEAD_NS),
+                      f->imu != NULL, !p->frame);
+    vf_samples_select(r, from_ns, to_ns);
+    p->imu = vf_samples_faults(r, noise, (uint32_t)s->step[0].tuning.gyro_stuck_samples);
+    p->imu_samples = r->count;
 }
 
-/** Rates that the frame's rotation is to be made from. Returns 0 if there is no gyro, and no IMU or no time for it. */
-static int rates_of(const struct vf_state *s, const vfront_frame_t *f, struct vf_rates *rates)
+/** Selects the samples that give the rotation since the previous frame: of the gyro if given, else of the IMU. Returns
+ *  0 if there is neither a gyro nor an IMU with a nonempty time range. */
+static int rates_of(const struct vf_context *s, const vfront_frame_t *f, struct vf_rates *rates)
 {
-    const struct vf_readings *r = &s->readings;
+    const struct vf_samples *r = &s->samples;
     const struct vf_rates gyro = {f->gyro, sizeof *f->gyro, f->gyro_count},
-                          imu = {&r->reading[r->first], sizeof *r->reading, r->count};
+                          imu = {vf_samples_at(r, r->first), sizeof *r->buffer, r->count};
     *rates = f->gyro ? gyro : imu;
-    return f->gyro || (r->next_begun && r->to_ns > r->from_ns);
+    return f->gyro || (r->next_has_imu && r->to_ns > r->from_ns);
 }
 
-/** 1 if the rates do not reach from the frame before to this one; those of an IMU also if a long part is missing. */
-static uint32_t is_short(const struct vf_readings *r, const struct vf_rates *rates, int of_imu)
+/** 1 if the samples of a gyro or IMU do not cover the interval since the previous frame. For an IMU (of_imu) also if
+ *  two samples are more than VFRONT_IMU_GAP_NS apart. */
+static uint32_t is_short(const struct vf_samples *r, const struct vf_rates *rates, int of_imu)
 {
     return !vf_rotation_rates_reach(rates, r->from_ns) || !vf_rotation_rates_reach(rates, r->to_ns) ||
-           (of_imu && vf_readings_apart(r));
+           (of_imu && vf_samples_inner_gap(r));
 }
 
-/** 1 if the rates are equal to the bit, and at least `least`, enough for that to be no chance. */
+/** 1 if there are at least `least` rotation rates and all have the same bits: the gyro is stuck. least: number that
+ *  excludes a coincidence; 0: no test. */
 static uint32_t is_stuck(const struct vf_rates *rates, uint32_t least)
 {
     if (!least || rates->count < least) return 0;
@@ -102,76 +108,153 @@ static uint32_t is_stuck(const struct vf_rates *rates, uint32_t least)
     return 1;
 }
 
-/** Rotation of camera 0 since the frame before, as the frame gives it. Returns 0 if it gives none. */
-static int rotation_of(const struct vf_state *s, const vfront_frame_t *f, const struct vf_rates *rates, int given,
+/** Rotation vector of a rotation matrix [rad]. */
+static void rotation_vector(const double R[9], double w[3])
+{
+    double q[4];
+    vf_quaternion_of_matrix(R, q);
+    vf_quaternion_logarithm(q, w);
+}
+
+/** Corrects a rotation by the errors of the gyro. */
+static void correct_rotation(const struct vf_context *s, double R[9], const struct vf_gyro_turn *turn)
+{
+    double w[3], q[4], correction[9];
+    vf_gyro_errors_correction(&s->gyro_errors, turn, w);
+    vf_quaternion_exponential(w, q);
+    vf_quaternion_matrix(q, correction);
+    vf_rotation_multiply(R, correction, R);
+}
+
+/** Rotation R of camera 0 since the previous frame: as the caller gives it, else integrated from `rates`. Returns 0 if
+ *  it is unknown. given: 1 if there is a gyro or an IMU. */
+static int rotation_of(struct vf_context *s, const vfront_frame_t *f, const struct vf_rates *rates, int given,
                        double R[9])
 {
     const struct vf_params *p = &s->pinned->params;
-    const struct vf_readings *r = &s->readings;
+    const struct vf_samples *r = &s->samples;
     if (f->R_cur_prev) {
         memcpy(R, f->R_cur_prev, 9 * sizeof *R);
-        to_axes_seen(R, s);
+        to_stage_axes(R, s);
         return 1;
     }
     if (!given || p->gyro_short || p->gyro_stuck || r->to_ns <= r->from_ns) return 0;
-    if (s->misread & ~(uint32_t)VFRONT_IMU_CLOCK) return 0;
+    if (s->imu_fault & ~(uint32_t)VFRONT_IMU_CLOCK) return 0;
     vf_rotation_of_rates(R, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
+    vf_rotation_rate_change(s->turn.change_radps, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
     return 1;
 }
 
-/** Rotation between the pictures that camera 0 shows, by that since the frame before: none in a frame without a
- *  picture; in the first one with a picture again, that since its last picture. Returns 1 if it is known. */
-static int between_pictures(struct vf_state *s, int known, double R[9])
+/** Rotation between the last two images of camera 0, accumulated over frames without an image. R: in, rotation since
+ *  the previous frame (known 1) or unknown (0); out, result; identity in a frame without an image. Returns 1 if the
+ *  result is known. */
+static int rotation_between_pictures(struct vf_context *s, int known, double R[9])
 {
     const struct vf_unseen *was = &s->unseen;
     struct vf_unseen *next = &s->unseen_next;
+    s->turn.dt_s = (double)s->pinned->params.dt_ns * 1e-9;
     if (was->frames) {
         vf_rotation_multiply(R, R, was->R);
+        for (int k = 0; k < 3; k++) s->turn.change_radps[k] += was->change_radps[k];
+        s->turn.dt_s += was->dt_s;
         known = known && was->known;
     }
+    rotation_vector(R, s->turn.w);
     if (!s->pinned->params.source[0].missing) return known;
     memcpy(next->R, R, sizeof next->R);
+    next->dt_s = s->turn.dt_s;
+    memcpy(next->change_radps, s->turn.change_radps, sizeof next->change_radps);
     next->frames = was->frames + 1;
     next->known = known != 0;
+    memset(&s->turn, 0, sizeof s->turn); /* the last image again: no rotation, and no errors of the gyro */
     for (int i = 0; i < 9; i++) R[i] = i % 4 == 0 ? 1.0 : 0.0;
     return 1;
 }
 
-/** Mean rate by the readings between two new pictures of camera 0. */
-static void fill_rate(struct vf_state *s, const struct vf_rates *rates, int given)
+/** Sets the mean rotation rate that the gyro or IMU measures between two consecutive images of camera 0. It is unknown
+ *  if one of the two images is missing. */
+static void fill_rate(struct vf_context *s, const struct vf_rates *rates, int given)
 {
     struct vf_params *p = &s->pinned->params;
-    const struct vf_readings *r = &s->readings;
+    const struct vf_samples *r = &s->samples;
     memset(p->rate_radps, 0, sizeof p->rate_radps);
-    p->rate_known = given && !vf_nav_sees_body(s) && !p->gyro_short && !p->gyro_stuck && r->to_ns > r->from_ns &&
-                    !s->unseen.frames && !p->source[0].missing && s->seen.camera[0].fx_px != 0.0;
-    if (p->rate_known) vf_rotation_mean_rate(p->rate_radps, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
+    p->rate_known = given && !vf_nav_sees_moving_object(&s->nav) && !p->gyro_short && !p->gyro_stuck &&
+                    r->to_ns > r->from_ns && !s->unseen.frames && !p->source[0].missing &&
+                    s->seen.camera[0].fx_px != 0.0;
+    if (!p->rate_known) return;
+    struct vf_gyro_turn turn;
+    double correction[3];
+    turn.dt_s = (double)(r->to_ns - r->from_ns) * 1e-9;
+    vf_rotation_mean_rate(p->rate_radps, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
+    vf_rotation_rate_change(turn.change_radps, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
+    for (int k = 0; k < 3; k++) turn.w[k] = (double)p->rate_radps[k] * turn.dt_s;
+    if (vf_gyro_errors_offset(&s->gyro_errors) > VF_VIO_TIME_OFFSET_MAX_S)
+        memset(turn.change_radps, 0, sizeof turn.change_radps); /* the gyro's clock is at fault, which the rates show */
+    vf_gyro_errors_correction(&s->gyro_errors, &turn, correction);
+    for (int k = 0; k < 3; k++) p->rate_radps[k] += (float)(correction[k] / turn.dt_s);
 }
 
-/** Rotation between the pictures, if it is known, as a matrix and as a homography. */
-static void fill_rotation(struct vf_state *s, const vfront_frame_t *f)
+/** Sets the covariance of the rotation between the images, and the mean length of its innovations. */
+static void fill_rotation_covariance(struct vf_context *s)
 {
     struct vf_params *p = &s->pinned->params;
-    const struct vf_readings *r = &s->readings;
+    const struct vf_gyro_errors *e = &s->gyro_errors;
+    memset(p->rotation_covariance, 0, sizeof p->rotation_covariance);
+    p->rotation_rms_rad = e->t_ns ? (float)sqrt(e->square) : 0.0f;
+    if (p->rotation_given) vf_gyro_errors_covariance(e, &s->turn, p->t_ns, p->rotation_covariance);
+}
+
+/** Sets the parameters of the rotation prior: rotation of camera 0 between its last two images, if known, as a matrix
+ *  and as a homography. */
+static void fill_rotation(struct vf_context *s, const vfront_frame_t *f)
+{
+    struct vf_params *p = &s->pinned->params;
+    const struct vf_samples *r = &s->samples;
     struct vf_rates rates;
     double R[9] = {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0};
     const int given = rates_of(s, f, &rates) && p->frame;
-    if (!p->frame) s->misread = 0;
-    p->rotation_given = p->rotation_own = 0;
+    if (!p->frame) s->imu_fault = 0;
+    if (!p->frame) vf_gyro_errors_begin(&s->gyro_errors);
+    p->rotation_given = p->rotation_explicit = 0;
     p->gyro_short = given && is_short(r, &rates, !f->gyro);
-    p->gyro_stuck = given && is_stuck(&rates, (uint32_t)s->step[0].tuning.gyro_stuck_readings);
+    p->gyro_stuck = given && is_stuck(&rates, (uint32_t)s->step[0].tuning.gyro_stuck_samples);
     for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
     memset(&s->unseen_next, 0, sizeof s->unseen_next);
+    memset(&s->turn, 0, sizeof s->turn);
     fill_rate(s, &rates, given);
-    if (!p->frame || s->seen.camera[0].fx_px == 0.0) return;
-    if (!between_pictures(s, rotation_of(s, f, &rates, given, R), R)) return;
-    vf_rotation_homography(p->H, &s->seen.camera[0], R);
-    for (int i = 0; i < 9; i++) p->R[i] = (float)R[i];
-    p->rotation_given = 1;
-    p->rotation_own = f->R_cur_prev != NULL;
+    if (p->frame && s->seen.camera[0].fx_px != 0.0 &&
+        rotation_between_pictures(s, rotation_of(s, f, &rates, given, R), R)) {
+        correct_rotation(s, R, &s->turn);
+        vf_rotation_homography(p->H, &s->seen.camera[0], R);
+        for (int i = 0; i < 9; i++) p->R[i] = (float)R[i];
+        p->rotation_given = 1;
+        p->rotation_explicit = f->R_cur_prev != NULL;
+    }
+    fill_rotation_covariance(s);
 }
 
-vfront_status_t vf_frame_params(struct vf_state *s, const vfront_frame_t *f)
+/** View of nav, the supervisor of the state estimator, on the pinned memory of the active port. */
+static struct vf_nav_view nav_view(struct vf_context *s)
+{
+    struct vf_nav_view v;
+    memset(&v, 0, sizeof v);
+    v.camera = s->seen.camera;
+    v.imu = &s->rig.imu;
+    v.params = &s->pinned->params;
+    v.samples = &s->samples;
+    v.vio = &s->pinned->vio;
+    v.imu_fault = s->imu_fault;
+    v.nav = &s->nav;
+    v.request = &s->pinned->request;
+    v.state_motion = &s->pinned->params.state_motion;
+#define COPY_GEOMETRY(member) memcpy(&v.geometry.member, &s->step[0].geometry.member, sizeof v.geometry.member);
+#define COPY_TUNING(value) v.tuning.value = s->step[0].tuning.value;
+    VF_GEOMETRY_nav(COPY_GEOMETRY) VF_TUNING_nav(COPY_TUNING) return v;
+#undef COPY_GEOMETRY
+#undef COPY_TUNING
+}
+
+vfront_status_t vf_frame_params(struct vf_context *s, const vfront_frame_t *f)
 {
     const vfront_status_t status = fill_sources(s, f);
     if (status) return status;
@@ -188,22 +271,23 @@ vfront_status_t vf_frame_params(struct vf_state *s, const vfront_frame_t *f)
     p->late = p->frame ? s->late : 0;
     fill_imu(s, f);
     fill_rotation(s, f);
-    vf_nav_give(s);
+    const struct vf_nav_view nav = nav_view(s);
+    vf_nav_before_step(&nav);
     return VFRONT_OK;
 }
 
-/** Time from one reading of the device's clock to another [us], of any length; 0 where that clock went back. */
+/** Time between two values of the device clock [us]; 0 if the second one is earlier. */
 static float microseconds(uint64_t from_ns, uint64_t to_ns)
 {
     return to_ns > from_ns ? (float)(to_ns - from_ns) * 1e-3f : 0.0f;
 }
 
-static void fill_timing(struct vf_state *s, vfront_timing_t *t)
+static void fill_timing(struct vf_context *s, vfront_timing_t *t)
 {
     uint64_t first = UINT64_MAX, last = 0;
     for (int i = 0; i < VFRONT_STAGES; i++) {
         const uint64_t *clock = s->pinned->clock[i];
-        if (!clock[1]) continue; /* left out */
+        if (!clock[1]) continue; /* the stage is not active */
         t->stage_us[i] = microseconds(clock[0], clock[1]);
         if (clock[0] < first) first = clock[0];
         if (clock[1] > last) last = clock[1];
@@ -215,16 +299,16 @@ static void fill_timing(struct vf_state *s, vfront_timing_t *t)
     s->overruns += t->overrun;
     t->overruns = s->overruns;
     t->port = (uint32_t)s->port->id;
-    t->failed_over = (uint32_t)s->failover.over;
+    t->failed_over = (uint32_t)s->failover.switched;
 }
 
-/** Addresses of a result's disparities on the host; NULL where there are none. */
-static void fill_disparity(const struct vf_state *s, vfront_result_t *r)
+/** Sets the host addresses of the disparity image and its confidences in a result; NULL without disparities. */
+static void fill_disparity(const struct vf_context *s, vfront_result_t *r)
 {
 #if VFRONT_DENSE
     const struct vf_dense_copy *copy = &s->pinned->dense[s->ticket % 3];
     const struct vf_level *l = &s->step[0].geometry.level[0][0];
-    const int there = (s->step[0].geometry.active & VF_BIT(dense)) && s->step[0].tuning.dense_copy;
+    const int there = (s->step[0].geometry.active & VF_BIT(dense)) && s->step[0].tuning.dense != VFRONT_DENSE_DEVICE;
     r->disparity.px16 = there ? copy->disparity : NULL;
     r->disparity.confidence = there ? copy->confidence : NULL;
     r->disparity.width_px = l->width;
@@ -235,11 +319,36 @@ static void fill_disparity(const struct vf_state *s, vfront_result_t *r)
 #endif
 }
 
-void vf_frame_result(struct vf_state *s, vfront_result_t *r)
+/** Updates the errors of the gyro by the motion of the images: the metric one if it is good, else the relative one. */
+static void update_gyro_errors(struct vf_context *s, const vfront_result_t *r)
 {
+    const struct vf_params *p = &s->pinned->params;
+    const int good = r->metric.state == VFRONT_MOTION_GOOD,
+              known = good || r->relative.state == VFRONT_MOTION_GOOD || r->relative.state == VFRONT_MOTION_ROTATION;
+    const vfront_motion_t *m = good ? &r->metric : &r->relative;
+    double R[9], prior[9], w[3];
+    if (!p->rotation_given || !(s->turn.dt_s > 0.0) || p->source[0].missing) return;
+    for (int i = 0; i < 9; i++) {
+        R[i] = (double)m->R[i];
+        prior[i] = (double)p->R[i];
+    }
+    vf_rotation_transpose(prior, prior);
+    vf_rotation_multiply(R, R, prior);
+    rotation_vector(R, w);
+    vf_gyro_errors_walk(&s->gyro_errors, p->t_ns);
+    if (known && !(r->metric.flags & VFRONT_MOTION_JUMP))
+        vf_gyro_errors_add(&s->gyro_errors, &s->turn, w, m->covariance + 15);
+    vf_gyro_errors_end(&s->gyro_errors, known, !known && (r->metric.flags | r->relative.flags) & VFRONT_MOTION_PRIOR);
+}
+
+void vf_frame_result(struct vf_context *s, vfront_result_t *r)
+{
+    update_gyro_errors(s, r);
+    r->health.calibration = vf_calibration_check(&s->calibration, &r->health);
     fill_timing(s, &r->timing);
     fill_disparity(s, r);
-    s->misread = r->health.imu & (VFRONT_IMU_AXES | VFRONT_IMU_IN_DEGREES | VFRONT_IMU_CLOCK);
+    s->imu_fault = r->health.imu & (VFRONT_IMU_AXES | VFRONT_IMU_IN_DEGREES | VFRONT_IMU_CLOCK);
     s->late = r->health.late;
-    vf_nav_take(s, r);
+    const struct vf_nav_view nav = nav_view(s);
+    vf_nav_after_step(&nav, r, &r->nav);
 }

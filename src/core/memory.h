@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory map: the device arena, one struct a stage, and the pinned arena, shared by host and device. Both are
- * structs of fixed size, so every offset is a compile-time constant. Only core/ and the ports include it: a stage sees
+/* The memory map: the device arena, one struct per stage, and the pinned arena, shared by host and device. Both are
+ * structs of fixed size, so every offset is a compile-time constant. Only core/ and the ports include it; a stage sees
  * the parts that its view names. */
 #ifndef VF_MEMORY_H
 #define VF_MEMORY_H
 
 #include "views.h"
 
-/** The device arena. Each member starts at a multiple of 64 bytes. */
+/** Device arena: the memory of every stage. Each member starts at a multiple of 64 bytes. */
 struct vf_memory {
 #define VF_STAGE(name, needs, what)                                                                                    \
     union {                                                                                                            \
@@ -16,37 +16,41 @@ struct vf_memory {
     };
 #include "stages.def"
 #undef VF_STAGE
-    /* start and end of each stage [ns of the device's clock]; no part of the bits */
-    VF_LINE uint64_t clock[VFRONT_STAGES][2];
-    VF_LINE struct vf_stereo_scratch stereo_scratch; /* of its kernels; dense may run beside it */
-    VF_LINE union { /* scratch: valid while its stage runs; last, so that all before it is what a step keeps */
-        VF_LINE struct vf_dense_scratch dense_scratch;
-        VF_LINE struct vf_stixel_scratch stixel_scratch;
+    /* [stage]: its start and end [ns of the device clock]; not part of digests */
+    VF_CACHE_LINE uint64_t clock[VFRONT_STAGES][2];
+    /* not in the union below, because stereo and dense may run concurrently */
+    VF_CACHE_LINE struct vf_stereo_scratch stereo_scratch;
+    /* scratch memory, valid only while its stage runs; last, so that all data kept between steps precede it */
+    VF_CACHE_LINE union {
+        VF_CACHE_LINE struct vf_dense_scratch dense_scratch;
+        VF_CACHE_LINE struct vf_stixel_scratch stixel_scratch;
     };
 };
 
-/** The pinned arena. */
+/** Pinned arena: memory shared by host and device. */
 struct vf_pinned {
-    struct vf_params params;           /* host to device */
-    struct vf_window_given given;      /* likewise, for window */
-    uint64_t clock[VFRONT_STAGES][2];  /* device to host, a copy of vf_memory.clock */
-    VF_LINE uint64_t done;             /* ticket of the last frame whose result is complete */
-    VF_LINE vfront_result_t result[3]; /* in turn: a result lives until the next-but-one submit */
-    struct vf_dense_copy dense[3];     /* disparities of each result */
-    /* the library's input buffers, in turn */
-    VF_LINE uint8_t input[VFRONT_INPUTS][VFRONT_CAMERAS][(VFRONT_INPUT_BYTES + 63) / 64 * 64];
-    /* the frame's masks, rows of level 0's pitch */
+    struct vf_params params;                 /* host to device: parameters of the frame */
+    struct vf_vio_request request;           /* host to device: what the supervisor requests of the stage vio */
+    uint64_t clock[VFRONT_STAGES][2];        /* device to host: copy of vf_memory.clock */
+    struct vf_vio_report vio;                /* device to host: report of the stage vio for the supervisor */
+    VF_CACHE_LINE uint64_t done;             /* device to host: ticket of the last frame whose result is complete */
+    VF_CACHE_LINE vfront_result_t result[3]; /* used in turn; a result is valid until the second submit after its own */
+    struct vf_dense_copy dense[3];           /* disparities of result[i] */
+    /* [buffer][camera]: input images that the caller writes, buffers used in turn */
+    VF_CACHE_LINE uint8_t input[VFRONT_INPUTS][VFRONT_CAMERAS][(VFRONT_INPUT_BYTES + 63) / 64 * 64];
+    /* [camera]: mask of the frame, with the row pitch of geometry.raw */
     uint8_t mask[VFRONT_CAMERAS][(VFRONT_PICTURE_BYTES + 63) / 64 * 64];
 };
 
-/** Everything that views are made of, for one parity. */
+/** Data from which the views of all stages are made, for one parity. */
 struct vf_step {
     struct vf_geometry geometry;
     vfront_tuning_t tuning;
-    int32_t parity; /* index of this frame's buffers; the other set is the frame before's */
+    /* 0 or 1: index of this frame's set in memory with two sets; the other set is the previous frame's */
+    int32_t parity;
     struct vf_memory *memory;
     struct vf_pinned *pinned;
-    struct vf_carry_mirror *mirror; /* in pinned memory; NULL: none is kept */
+    struct vf_carry_mirror *mirror; /* host copy of the data that a fail-over needs, in pinned memory; NULL: none */
 };
 
 #define VF_STAGE(name, needs, what)                                                                                    \

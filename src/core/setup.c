@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Set-up of a front end, called by vfront_init(): the rig as the stages see it, the geometry, the port, the stages'
- * masks and tables. */
+/* Setup of a front end, called by vfront_init(): rig as seen by the stages, geometry, port, masks and tables of the
+ * stages. */
 #include "setup.h"
 
 #include <math.h>
 
+#include "base/prepare.h"
 #include "camera/grid.h"
 #include "camera/lens.h"
+#include "camera/masks.h"
 #include "camera/rectification.h"
 #include "check.h"
 #include "failover.h"
 #include "math/angle.h"
 #include "math/rotation.h"
-#include "prepare.h"
+#include "refuse.h"
 
 VF_STATIC_ASSERT(sizeof(struct vf_memory) % 64 == 0, "vfront: the arena is made of cache lines");
 VF_STATIC_ASSERT(VFRONT_PYRAMID_BYTES < (1 << 30) && VFRONT_SCALES_BYTES < (1 << 30),
@@ -25,7 +27,7 @@ VF_STATIC_ASSERT(sizeof(struct vf_stixel_tables) <= sizeof((struct vf_pinned *)0
 
 /* ---- geometry ---------------------------------------------------------------------------------------------------- */
 
-/** Size and pitch of a camera's raw pictures. */
+/** Sets size and row pitch of a camera's raw images. */
 static void lay_out_raw(struct vf_level *l, const vfront_camera_t *c)
 {
     l->width = c->width_px;
@@ -33,7 +35,7 @@ static void lay_out_raw(struct vf_level *l, const vfront_camera_t *c)
     l->pitch = VFRONT_PITCH(l->width);
 }
 
-/** Levels and cells of a camera. c: the camera as the stages see it. */
+/** Lays out the pyramid levels and grid cells of camera i. c: the camera as the stages see it. */
 static void lay_out_camera(struct vf_geometry *g, int32_t i, const vfront_camera_t *c, const vfront_tuning_t *t)
 {
     uint32_t offset = 0;
@@ -61,7 +63,7 @@ static void lay_out_camera(struct vf_geometry *g, int32_t i, const vfront_camera
     g->culls_y[i] = (c->height_px + t->cull_height_px - 1) / t->cull_height_px;
 }
 
-/** Number of tracker levels that leave every camera at least 16 px on a side. */
+/** Number of the tracker's pyramid levels on which the images of all cameras are at least 16 px wide and high. */
 static int32_t count_levels(const vfront_rig_t *rig)
 {
     int32_t levels = 1;
@@ -71,7 +73,8 @@ static int32_t count_levels(const vfront_rig_t *rig)
     return levels;
 }
 
-/** Number of key point levels that do, and the sizes of their pixels. */
+/** Counts the key point levels on which the images of all cameras are at least 16 px wide and high. Sets the pixel
+ *  sizes of these levels. */
 static void count_scales(struct vf_geometry *g, const vfront_rig_t *rig)
 {
     int64_t num = 1, den = 1;
@@ -86,8 +89,9 @@ static void count_scales(struct vf_geometry *g, const vfront_rig_t *rig)
     }
 }
 
-/** Calibration in the geometry: focal lengths, principal point, sizes of the grids of bearings. */
-static void lay_out_lenses(struct vf_geometry *g, struct vf_state *s, const vfront_rig_t *rig)
+/** Sets the calibration of each camera: focal length, time per row, pixels without a bearing, and whether it needs a
+ *  mask. */
+static void lay_out_lenses(struct vf_geometry *g, struct vf_context *s, const vfront_rig_t *rig)
 {
     for (int32_t i = 0; i < g->cameras; i++) {
         const vfront_camera_t *c = &s->seen.camera[i];
@@ -101,22 +105,22 @@ static void lay_out_lenses(struct vf_geometry *g, struct vf_state *s, const vfro
 }
 
 #if VFRONT_CAMERAS > 1
-/** Pose of camera 1 relative to camera 0, epipole and baseline. */
-static void lay_out_pair(struct vf_geometry *g, const struct vf_state *s)
+/** Sets the pose of the second camera relative to the first, epipole and baseline, if both are calibrated. */
+static void lay_out_pair(struct vf_geometry *g, const struct vf_context *s)
 {
     double R[9], t[3], square = 0.0;
     if (g->cameras < 2 || !g->calibrated[0] || !g->calibrated[1]) return;
     vf_rotation_between(R, t, &s->seen.camera[0], &s->seen.camera[1]);
     for (int k = 0; k < 3; k++) square += t[k] * t[k];
-    g->pair.placed = vf_check_placed(&s->seen);
+    g->pair.placed = vf_check_is_pair(&s->seen);
     g->pair.baseline_m = (float)sqrt(square);
     for (int k = 0; k < 9; k++) g->pair.R[k] = (float)R[k];
     for (int k = 0; k < 3 && g->pair.placed; k++) g->pair.epipole[k] = (float)(t[k] / sqrt(square));
 }
 #endif
 
-/** Road of the rig, if it has one: horizon and slope in camera 0. */
-static void lay_out_road(struct vf_geometry *g, const struct vf_state *s, const vfront_rig_t *rig)
+/** Sets the principal point of camera 0, and horizon and slope of the road in its image if the rig gives the road. */
+static void lay_out_road(struct vf_geometry *g, const struct vf_context *s, const vfront_rig_t *rig)
 {
     double sine, cosine;
     g->centre_px[0] = (float)s->seen.camera[0].cx_px;
@@ -128,10 +132,10 @@ static void lay_out_road(struct vf_geometry *g, const struct vf_state *s, const 
 }
 
 #if VFRONT_RECTIFY
-/** Rectified cameras, into s->seen. */
-static vfront_status_t look_rectified(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
+/** Writes the rectified cameras to s->seen, the rig as the stages see it. */
+static vfront_status_t rectified_rig(struct vf_context *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
 {
-    if (!vf_check_placed(rig))
+    if (!vf_check_is_pair(rig))
         return vf_refuse(s, VFRONT_E_CALIBRATION, "rectify needs two calibrated cameras in different places: rig", 0,
                          "");
     const char *why = vf_rectification_rig(&s->seen, s->R_rig_seen, t->rectify_focal_percent);
@@ -148,8 +152,8 @@ static vfront_status_t look_rectified(struct vf_state *s, const vfront_rig_t *ri
 }
 #endif
 
-/** The rig as the stages see it. */
-static vfront_status_t look(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
+/** Writes s->seen, the rig as the stages see it: with rectified cameras if the tuning enables that. */
+static vfront_status_t stage_rig(struct vf_context *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
 {
     s->seen = *rig;
     for (int32_t i = 0; i < VFRONT_CAMERAS; i++) {
@@ -158,14 +162,14 @@ static vfront_status_t look(struct vf_state *s, const vfront_rig_t *rig, const v
         if (i < rig->cameras) memcpy(s->valid_px[i], all, sizeof all);
     }
 #if VFRONT_RECTIFY
-    if (t->rectify) return look_rectified(s, rig, t);
+    if (t->rectify) return rectified_rig(s, rig, t);
 #else
     (void)t;
 #endif
     return VFRONT_OK;
 }
 
-static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
+static vfront_status_t lay_out(struct vf_context *s, const vfront_rig_t *rig, const vfront_tuning_t *t)
 {
     struct vf_geometry g;
     memset(&g, 0, sizeof g);
@@ -190,6 +194,7 @@ static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, cons
     lay_out_pair(&g, s);
 #endif
     lay_out_road(&g, s, rig);
+    g.stixel_model = vf_stixel_model_of(t->stixel_model);
 #if VFRONT_STIXELS
     if (t->stixel && g.level[0][0].width / t->stixel_width_px > VFRONT_COLUMNS)
         return vf_refuse(s, VFRONT_E_SIZE,
@@ -208,15 +213,15 @@ static vfront_status_t lay_out(struct vf_state *s, const vfront_rig_t *rig, cons
     return VFRONT_OK;
 }
 
-/* ---- the stages' masks and tables -------------------------------------------------------------------------------- */
+/* ---- masks and tables of the stages ------------------------------------------------------------------------------ */
 
 static vfront_status_t write_through(const struct vf_prepare *p, void *to, const void *from, size_t bytes)
 {
-    struct vf_state *s = p->port;
+    struct vf_context *s = p->port;
     return s->port->write(s, to, from, bytes);
 }
 
-static vfront_status_t prepare(struct vf_state *s, const vfront_rig_t *rig)
+static vfront_status_t prepare(struct vf_context *s, const vfront_rig_t *rig)
 {
     const struct vf_prepare p = {
         .rig = rig,
@@ -231,7 +236,7 @@ static vfront_status_t prepare(struct vf_state *s, const vfront_rig_t *rig)
         .port = s,
     };
     const struct vf_views *v = &s->view[0];
-    vfront_status_t status = vf_ingest_prepare(&p, &v->ingest);
+    vfront_status_t status = vf_masks_prepare(&p, &v->ingest);
     if (!status) status = vf_rectify_prepare(&p, &v->rectify);
     if (!status) status = vf_bearing_prepare(&p, &v->bearing);
     if (!status) status = vf_stixel_prepare(&p, &v->stixel);
@@ -240,8 +245,8 @@ static vfront_status_t prepare(struct vf_state *s, const vfront_rig_t *rig)
 
 /* ---- the port ---------------------------------------------------------------------------------------------------- */
 
-/** Parameters of a frame of black pictures, with which the port runs each parity once. */
-static void warm_up_params(struct vf_state *s)
+/** Sets the parameters of a frame of black images, with which the port runs each parity once at init. */
+static void warm_up_params(struct vf_context *s)
 {
     struct vf_params *p = &s->pinned->params;
     for (int32_t i = 0; i < s->step[0].geometry.cameras; i++) {
@@ -252,36 +257,36 @@ static void warm_up_params(struct vf_state *s)
     }
 }
 
-/** Notes that a port could not be closed. */
-static void abandon(struct vf_state *s)
+/** Counts a port that could not be closed, and the bytes of its memory, which stay allocated. */
+static void abandon(struct vf_context *s)
 {
     s->abandoned++;
     s->abandoned_bytes += s->device_bytes + s->pinned_bytes;
 }
 
-vfront_status_t vf_close_port(struct vf_state *s, uint64_t patience_ns)
+vfront_status_t vf_close_port(struct vf_context *s, uint64_t timeout_ns)
 {
-    s->give_up_ns = s->port->now_ns() + patience_ns;
+    s->abandon_ns = s->port->now_ns() + timeout_ns;
     const vfront_status_t status = s->port->close(s);
     if (status == VFRONT_E_ABANDONED) abandon(s);
     return status;
 }
 
-/** Opens a port, and prepares what it runs. */
-static vfront_status_t start_port(struct vf_state *s, const vfront_rig_t *rig)
+/** Opens the port s->port, makes the views, and prepares the masks and tables of its stages. */
+static vfront_status_t start_port(struct vf_context *s, const vfront_rig_t *rig)
 {
     s->device_bytes = s->pinned_bytes = 0;
-    s->give_up_ns = s->port->now_ns() + (uint64_t)s->step[0].tuning.abandon_init_ms * 1000000u;
+    s->abandon_ns = s->port->now_ns() + (uint64_t)s->step[0].tuning.abandon_init_ms * 1000000u;
     vfront_status_t status = s->port->open(s);
     if (status) return status;
-    for (int parity = 0; parity < 2; parity++) vf_views_look(&s->view[parity], &s->step[parity]);
+    for (int parity = 0; parity < 2; parity++) vf_views_make(&s->view[parity], &s->step[parity]);
     status = prepare(s, rig);
     if (status) return status;
     warm_up_params(s);
     return s->port->ready(s);
 }
 
-static vfront_status_t open_port(struct vf_state *s, const struct vf_port *port, const vfront_rig_t *rig)
+static vfront_status_t open_port(struct vf_context *s, const struct vf_port *port, const vfront_rig_t *rig)
 {
     s->port = port;
     const vfront_status_t status = start_port(s, rig);
@@ -290,8 +295,9 @@ static vfront_status_t open_port(struct vf_state *s, const struct vf_port *port,
     return closed ? closed : status;
 }
 
-/** The first port of the list that opens; the last one's status if none does. A list of one is no choice. */
-static vfront_status_t choose_port(struct vf_state *s, const vfront_rig_t *rig, vfront_port_t wish)
+/** Opens the first port that `requested` allows and that can be opened. Returns the status of the last port tried if
+ *  none can. */
+static vfront_status_t choose_port(struct vf_context *s, const vfront_rig_t *rig, vfront_port_t requested)
 {
     static const struct vf_port *const port[] = {
 #ifdef VFRONT_CUDA
@@ -304,47 +310,48 @@ static vfront_status_t choose_port(struct vf_state *s, const vfront_rig_t *rig, 
     };
     vfront_status_t status = VFRONT_E_PORT;
     for (int i = 0; port[i] && status; i++)
-        if (wish == VFRONT_PORT_AUTO || wish == port[i]->id) status = open_port(s, port[i], rig);
-    return status == VFRONT_E_PORT ? vf_refuse(s, status, "port %d is not in this build", (int32_t)wish, "") : status;
+        if (requested == VFRONT_PORT_AUTO || requested == port[i]->id) status = open_port(s, port[i], rig);
+    return status == VFRONT_E_PORT ? vf_refuse(s, status, "port %d is not in this build", (int32_t)requested, "")
+                                   : status;
 }
 
-/** Opens the port, and before it the one that stands by where the tuning asks for it, so that the memory of both is
- *  there from the beginning. */
-static vfront_status_t open_ports(struct vf_state *s, const vfront_rig_t *rig, vfront_port_t wish)
+/** Opens the requested port. If the tuning enables fail-over, opens the host port on standby first, so that the memory
+ *  of both ports is allocated at init. */
+static vfront_status_t open_ports(struct vf_context *s, const vfront_rig_t *rig, vfront_port_t requested)
 {
 #if defined VFRONT_CUDA && VFRONT_HOST
     const uint32_t active = s->step[0].geometry.active, spare = VF_BIT(dense) | VF_BIT(stixel);
-    const int stands_by = s->step[0].tuning.failover && wish != VFRONT_PORT_HOST;
-    if (stands_by) {
-        if (!s->step[0].tuning.failover_dense)
+    const int standby = s->step[0].tuning.failover && requested != VFRONT_PORT_HOST;
+    if (standby) {
+        if (s->step[0].tuning.failover == VFRONT_FAILOVER_LIGHT)
             for (int parity = 0; parity < 2; parity++) s->step[parity].geometry.active = active & ~spare;
         const vfront_status_t status = open_port(s, &vf_port_host, rig);
         if (status) return status;
-        vf_failover_stand_by(s);
+        vf_failover_set_standby(s);
         for (int parity = 0; parity < 2; parity++) s->step[parity].geometry.active = active;
     }
 #endif
-    const vfront_status_t status = choose_port(s, rig, wish);
+    const vfront_status_t status = choose_port(s, rig, requested);
 #if defined VFRONT_CUDA && VFRONT_HOST
-    s->failover.ready = !status && stands_by && s->port == &vf_port_cuda;
+    s->failover.ready = !status && standby && s->port == &vf_port_cuda;
 #endif
     s->inputs = s->pinned;
     return status;
 }
 
-vfront_status_t vf_setup(struct vf_state *s, const vfront_rig_t *rig, const vfront_tuning_t *t, vfront_port_t port)
+vfront_status_t vf_setup(struct vf_context *s, const vfront_rig_t *rig, const vfront_tuning_t *t, vfront_port_t port)
 {
     vfront_status_t status = vf_check_rig(s, rig);
     if (!status) status = vf_check_tuning(s, t);
-    if (!status) status = look(s, rig, t);
+    if (!status) status = stage_rig(s, rig, t);
     if (!status) status = vf_check_aligned(s, t);
-    if (!status) status = vf_check_window(s, t);
+    if (!status) status = vf_check_vio(s, t);
     if (!status) status = vf_check_map(s, t);
     if (!status) status = lay_out(s, rig, t);
     if (!status) status = open_ports(s, rig, port);
     if (status) return status;
     s->rig = *rig;
     for (int32_t i = 0; i < VFRONT_CAMERAS; i++) s->rig.camera[i].mask = NULL;
-    s->resets = s->reset_counter = (uint32_t)t->first_reset_counter;
+    s->resets = s->reset_counter = (uint32_t)t->first_counter;
     return VFRONT_OK;
 }

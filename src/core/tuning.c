@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "vf.h"
+#include "base/vf.h"
 
 #define VF_ENTRY(name, standard, least, most, meaning) {#name, meaning, standard, least, most},
 static const vfront_tuning_entry_t entry[] = {VFRONT_TUNING(VF_ENTRY)};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The views of all stages, assembled from the memory map; and the order of the stages, from their needs. */
+/* Makes the views of all stages from the memory map, and finds which stages must wait for which others. */
 #include "views.h"
 
 #include "memory.h"
@@ -8,9 +8,9 @@
 #define COPY_TUNING(value) v->tuning.value = s->tuning.value;
 #define POINT(stage) v->stage = &s->memory->stage;
 
-/* ---- members that are neither geometry nor tuning nor the memory of a stage -------------------------------------- */
+/* ---- members besides geometry, tuning and the memory of stages --------------------------------------------------- */
 
-static void look_at_pictures(struct vf_pictures *p, const struct vf_step *s)
+static void set_pictures(struct vf_pictures *p, const struct vf_step *s)
 {
     for (int parity = 0; parity < 2; parity++)
         for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
@@ -21,7 +21,7 @@ static void look_at_pictures(struct vf_pictures *p, const struct vf_step *s)
         }
 }
 
-static void look_at_masks(struct vf_masks *m, const struct vf_step *s)
+static void set_masks(struct vf_masks *m, const struct vf_step *s)
 {
     for (int camera = 0; camera < VFRONT_CAMERAS; camera++) {
         m->fixed[camera] = s->geometry.masked[camera] ? s->memory->ingest.mask_static[camera] : NULL;
@@ -32,11 +32,11 @@ static void look_at_masks(struct vf_masks *m, const struct vf_step *s)
     }
 }
 
-/** Level 0 and the pyramid of camera 0, and the tuning of the alignment of patches. */
-static void look_at_pyramids(struct vf_align_view *v, const struct vf_step *s)
+/** Sets the view of patch alignment: images of camera 0 on all pyramid levels, and tuning. */
+static void set_pyramids(struct vf_align_view *v, const struct vf_step *s)
 {
     struct vf_pictures p;
-    look_at_pictures(&p, s);
+    set_pictures(&p, s);
     VF_TUNING_align(COPY_TUNING) memcpy(v->level, s->geometry.level[0], sizeof v->level);
     for (int parity = 0; parity < 2; parity++) {
         v->level0[parity] = p.level0[parity][0];
@@ -44,17 +44,17 @@ static void look_at_pyramids(struct vf_align_view *v, const struct vf_step *s)
     }
 }
 
-/** Geometry and tuning of stixel, for report. */
-static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
+/** Copies geometry and tuning of the stage stixel to the view of report. */
+static void set_stixels(struct vf_report_view *v, const struct vf_step *s)
 {
     struct vf_stixel_view t;
-    vf_stixel_look(&t, s);
+    vf_stixel_make_view(&t, s);
     v->stixel_geometry = t.geometry;
     v->stixel_tuning = t.tuning;
 }
 
-#define PICTURES look_at_pictures(&v->pictures, s)
-#define MASKS look_at_masks(&v->masks, s)
+#define PICTURES set_pictures(&v->pictures, s)
+#define MASKS set_masks(&v->masks, s)
 
 #define MORE_ingest v->given = &s->pinned->params
 #define MORE_freeze (void)0
@@ -63,35 +63,35 @@ static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
 #define MORE_scale PICTURES
 #define MORE_smooth PICTURES
 #define MORE_predict v->given = &s->pinned->params
-#define MORE_track look_at_pyramids(&v->align, s), MASKS
+#define MORE_track set_pyramids(&v->align, s), MASKS
 #define MORE_detect PICTURES, MASKS
 #define MORE_refill (void)0
 #define MORE_select (void)0
 #define MORE_bearing (void)0
 #define MORE_describe PICTURES
 #define MORE_stereo PICTURES, v->scratch = &s->memory->stereo_scratch
-#define MORE_rows PICTURES
-#define MORE_match look_at_pyramids(&v->align, s)
-#define MORE_partner look_at_pyramids(&v->align, s), PICTURES, MASKS
-#define MORE_sight (void)0
-#define MORE_window v->given = &s->pinned->given
-#define MORE_place (void)0
-#define MORE_overlap (void)0
+#define MORE_epipolar PICTURES
+#define MORE_match set_pyramids(&v->align, s)
+#define MORE_partner set_pyramids(&v->align, s), PICTURES, MASKS
+#define MORE_observe (void)0
+#define MORE_vio v->request = &s->pinned->request
+#define MORE_recall (void)0
+#define MORE_relpose (void)0
 #define MORE_keyframe (void)0
 #define MORE_loop (void)0
 #define MORE_map (void)0
-#define MORE_ego (void)0 /* what cuBLAS needs is the CUDA port's to fill in */
+#define MORE_ego (void)0 /* the CUDA port sets the members for cuBLAS of this stage's view: systems and cublas */
 #define MORE_dense PICTURES, MASKS, v->scratch = &s->memory->dense_scratch, v->copy = s->pinned->dense
 #define MORE_stixel PICTURES, v->scratch = &s->memory->stixel_scratch
 #define MORE_report                                                                                                    \
-    look_at_stixels(v, s), v->result = s->pinned->result, v->done = &s->pinned->done,                                  \
-                           v->clocks = (const uint64_t(*)[2])s->memory->clock, v->clocks_out = s->pinned->clock,       \
-                           v->mirror = s->mirror
+    set_stixels(v, s), v->result = s->pinned->result, v->vio_out = &s->pinned->vio, v->done = &s->pinned->done,        \
+                       v->clocks = (const uint64_t(*)[2])s->memory->clock, v->clocks_out = s->pinned->clock,           \
+                       v->mirror = s->mirror
 
 /* ---- one stage --------------------------------------------------------------------------------------------------- */
 
 #define VF_STAGE(name, needs, what)                                                                                    \
-    void vf_##name##_look(struct vf_##name##_view *v, const struct vf_step *s)                                         \
+    void vf_##name##_make_view(struct vf_##name##_view *v, const struct vf_step *s)                                    \
     {                                                                                                                  \
         memset(v, 0, sizeof *v);                                                                                       \
         VF_GEOMETRY_##name(COPY_GEOMETRY) VF_TUNING_##name(COPY_TUNING) VF_READS_##name(POINT) VF_BEFORE_##name(POINT) \
@@ -103,16 +103,16 @@ static void look_at_stixels(struct vf_report_view *v, const struct vf_step *s)
 #include "stages.def"
 #undef VF_STAGE
 
-void vf_views_look(struct vf_views *views, const struct vf_step *step)
+void vf_views_make(struct vf_views *views, const struct vf_step *step)
 {
-#define VF_STAGE(name, needs, what) vf_##name##_look(&views->name, step);
+#define VF_STAGE(name, needs, what) vf_##name##_make_view(&views->name, step);
 #include "stages.def"
 #undef VF_STAGE
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------- */
+/* ---- order of the stages ----------------------------------------------------------------------------------------- */
 
-/* Check: the stages that a stage reads are those in its list of needs, and none of them runs after it. */
+/* Asserts that the stages whose memory a stage reads are its needs in stages.def, and that all of them precede it. */
 #define BIT(stage) | VF_BIT(stage)
 #define VF_STAGE(name, needs, what)                                                                                    \
     VF_STATIC_ASSERT((0u VF_READS_##name(BIT)) == (needs),                                                             \
@@ -128,45 +128,44 @@ static const uint32_t needed[] = {
 #undef VF_STAGE
 };
 
-/** Stages that one waits for though it does not need them, because it has time: so `detect`, on the longest way through
- *  the step, has the GPU for itself. `track` waits for `smooth`: begun earlier, its blocks lie on the multiprocessors
- *  that `detect` wants; on an H200 a stereo step takes 288 us of the device's time then instead of 265, one of a single
- *  camera 121 instead of 113. Nothing before `select` needs what `freeze` finds or, without tracks, what `pyramid` and
- *  `smooth` make: they run beside `select`, which is one block a picture; of 1,800 points with descriptors 76 us of a
- *  step become 65, of a pair 101 become 88. With the state of the IMU `stereo` is on the longest way and `match` is
- *  not: it waits, and runs beside `window`, which leaves most multiprocessors idle. */
+/** Stages that a stage waits for although it does not need them. The wait keeps the GPU free for other stages on the
+ *  critical path:
+ *  - track waits for smooth, so that blocks of track do not occupy multiprocessors that detect needs
+ *  - freeze, and without tracks pyramid and smooth, wait for detect and run beside select, which uses one block per
+ *  image
+ *  - match waits for stereo if vio is active, and runs beside vio, which leaves most multiprocessors idle */
 static uint32_t delayed(int stage, uint32_t active)
 {
     if (stage == (int)VF_track) return VF_BIT(smooth) & active;
     if (stage == (int)VF_freeze) return VF_BIT(detect) & active;
     if ((stage == (int)VF_pyramid || stage == (int)VF_smooth) && !(active & VF_BIT(track)))
         return VF_BIT(detect) & active;
-    if (stage == (int)VF_match && active & VF_BIT(window)) return VF_BIT(stereo) & active;
+    if (stage == (int)VF_match && active & VF_BIT(vio)) return VF_BIT(stereo) & active;
     return 0;
 }
 
 static uint32_t awaited(int stage, uint32_t active) { return needed[stage] | delayed(stage, active); }
 
-uint32_t vf_stage_behind(enum vf_stage stage, uint32_t active)
+uint32_t vf_stage_predecessors(enum vf_stage stage, uint32_t active)
 {
-    uint32_t behind = awaited((int)stage, active), before = 0;
-    while (behind != before) {
-        before = behind;
+    uint32_t predecessors = awaited((int)stage, active), before = 0;
+    while (predecessors != before) {
+        before = predecessors;
         for (int i = 0; i < VFRONT_STAGES; i++)
-            if (before >> i & 1) behind |= awaited(i, active);
+            if (before >> i & 1) predecessors |= awaited(i, active);
     }
-    return behind & active;
+    return predecessors & active;
 }
 
-uint32_t vf_stages_last(uint32_t stages, uint32_t active)
+uint32_t vf_stages_minimal(uint32_t stages, uint32_t active)
 {
     uint32_t last = stages & active;
     for (int i = 0; i < VFRONT_STAGES; i++)
-        if ((stages & active) >> i & 1) last &= ~vf_stage_behind((enum vf_stage)i, active);
+        if ((stages & active) >> i & 1) last &= ~vf_stage_predecessors((enum vf_stage)i, active);
     return last;
 }
 
 uint32_t vf_stage_edges(enum vf_stage stage, uint32_t active)
 {
-    return vf_stages_last(vf_stage_behind(stage, active), active);
+    return vf_stages_minimal(vf_stage_predecessors(stage, active), active);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dense, host form: census words of both cameras; a pass over the picture in its order, which adds the path costs of
- * half of all directions, and one against it, which adds the others and takes the winners row by row; median; speckle
+/* Host form of dense: census words of both cameras; a forward pass over the image, which adds the path costs of four
+ * directions; a backward pass, which adds those of the opposite four and finds the winners row by row; median; speckle
  * filter. */
 #include "dense.h"
 
@@ -8,7 +8,7 @@
 
 #if VFRONT_DENSE
 
-enum { /* largest value of each tuning parameter */
+enum { /* greatest value of each tuning parameter */
 #define VF_MOST(name, standard, least, most, meaning) MOST_##name = (most),
        VFRONT_TUNING(VF_MOST)
 #undef VF_MOST
@@ -24,7 +24,7 @@ static const struct vf_level *picture(const struct vf_dense_view *s) { return &s
 /* ---- matching cost ----------------------------------------------------------------------------------------------- */
 
 /** Census words of a row from column VF_DENSE_CENSUS_RADIUS to before `end`, as three bytes each. row: pixels of the
- *  rows around it, from above. */
+ *  surrounding rows, from the top. */
 static VF_HOT void census_row(const uint8_t *const row[2 * VF_DENSE_CENSUS_RADIUS + 1], int32_t end,
                               uint8_t *restrict high, uint8_t *restrict middle, uint8_t *restrict low)
 {
@@ -39,7 +39,7 @@ static VF_HOT void census_row(const uint8_t *const row[2 * VF_DENSE_CENSUS_RADIU
 #undef PIXEL
 }
 
-/** Census words of a camera. Those of camera 1 are stored from right to left, so that the words of rising disparities
+/** Computes the census words of a camera. Those of camera 1 are stored from right to left, so that rising disparities
  *  are consecutive. */
 static void census_transform(const struct vf_dense_view *s, int32_t camera)
 {
@@ -61,7 +61,8 @@ static void census_transform(const struct vf_dense_view *s, int32_t camera)
     }
 }
 
-/** Matching costs of `count` disparities: Hamming distances of a word and of each of `other`. */
+/** Matching costs of `count` disparities: Hamming distances between a census word of camera 0 and each of the words
+ *  `other` of camera 1. */
 static VF_HOT void hamming_row(uint32_t word, const uint32_t *restrict other, int32_t count, uint8_t *restrict cost)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -73,14 +74,14 @@ static VF_HOT void hamming_row(uint32_t word, const uint32_t *restrict other, in
     }
 }
 
-/** Matching costs of all disparities of a pixel; that of camera 1's first column where the match lies left of it. */
+/** Matching costs of all disparities of a pixel. A match left of camera 1's first column has that column's cost. */
 static void matching_costs(const struct vf_dense_view *s, int32_t x, int32_t y, uint8_t *cost)
 {
     const struct vf_level *l = picture(s);
     const size_t row = (size_t)y * (size_t)l->pitch;
     const int32_t count = vf_max(vf_dense_candidates(&s->tuning, x), 0), all = s->tuning.dense_disparities;
     const uint32_t word = scratch(s)->census0[row + (size_t)x],
-                   *first = scratch(s)->census1[0] + row + (l->width - 1); /* of camera 1's first column */
+                   *first = scratch(s)->census1[0] + row + (l->width - 1); /* word of camera 1's first column */
     uint8_t outside;
     if (count) hamming_row(word, first - x + s->tuning.dense_least_px, count, cost);
     hamming_row(word, first, 1, &outside);
@@ -91,9 +92,9 @@ static void matching_costs(const struct vf_dense_view *s, int32_t x, int32_t y, 
 
 static inline uint8_t min_u8(uint8_t a, uint8_t b) { return a < b ? a : b; }
 
-/** Path costs of a pixel, from the matching costs and from the path costs of the previous pixel of the path, less their
- *  minimum and at most p2. Adds them to `sum`, and writes them to `to` less their minimum and at most p2, as the next
- *  pixel takes them. before[-1] and before[count] are sentinels, larger than any cost. */
+/** Extends a path of semi-global matching to a pixel, for `count` disparities. before: path costs of the previous
+ *  pixel, reduced by their minimum, at most p2; before[-1] and before[count] are sentinels greater than any cost. Adds
+ *  the path costs to `sum`. Writes them to `to`, reduced by their own minimum, at most p2. */
 static VF_HOT void extend_path(const uint8_t *restrict before, const uint8_t *restrict cost, int32_t count, uint8_t p1,
                                uint8_t p2, uint8_t *restrict to, uint8_t *restrict sum)
 {
@@ -108,24 +109,26 @@ static VF_HOT void extend_path(const uint8_t *restrict before, const uint8_t *re
     for (int32_t i = 0; i < count; i++) to[i] = min_u8((uint8_t)(to[i] - least), p2);
 }
 
-/** Path costs before the first pixel of every path. */
+/** Path costs before the first pixel of a path: all 0. */
 static const uint8_t path_start[VF_DENSE_PADDED];
 
-/** Pass over the picture, in its order or backward, with the paths of half of all directions. */
+/** State of a pass over the image, forward or backward, which extends the paths of four of the eight directions. */
 struct pass {
     const struct vf_dense_view *s;
     int32_t backward;
-    uint8_t horizontal[2][VF_DENSE_PADDED]; /* path costs along the row, of the pixels of even and of odd columns */
+    /* path costs along the row, of the current and the previous pixel: by column % 2 */
+    uint8_t horizontal[2][VF_DENSE_PADDED];
 };
 
-/** Path costs of a pixel of this row or of the one before in the pass. k: direction, in a forward pass 0: down, 1:
- *  right and down, 2: left and down; in a backward pass the opposite ones. */
+/** Path costs of a pixel in the current or the previous row of a pass. k: direction of the path: 0: down, 1: right and
+ *  down, 2: left and down; opposite directions in the backward pass. */
 static uint8_t *path_costs(const struct pass *p, int32_t k, int32_t x, int32_t y)
 {
     return scratch(p->s)->path_row[3 * (y & 1) + k] + (size_t)x * VF_DENSE_PADDED + 1;
 }
 
-/** Extends all paths of a pass to a pixel. sum: sums of their path costs. */
+/** Extends the paths of a pass to a pixel. cost: its matching costs; sum: out, sums of its path costs over four
+ *  directions. */
 static void extend_paths(struct pass *p, int32_t x, int32_t y, const uint8_t *cost, uint8_t *sum)
 {
     static const int32_t sideways[3] = {0, 1, -1};
@@ -137,7 +140,7 @@ static void extend_paths(struct pass *p, int32_t x, int32_t y, const uint8_t *co
     memset(sum, 0, (size_t)count);
     extend_path(first_column ? path_start + 1 : p->horizontal[~x & 1] + 1, cost, count, p1, p2,
                 p->horizontal[x & 1] + 1, sum);
-    for (int32_t k = 0; k < (t->dense_paths == 8 ? 3 : 1); k++) {
+    for (int32_t k = 0; k < 3; k++) {
         const int32_t from = x - one * sideways[k];
         const int starts = first_row || from < 0 || from >= l->width;
         extend_path(starts ? path_start + 1 : path_costs(p, k, from, y - one), cost, count, p1, p2,
@@ -145,7 +148,8 @@ static void extend_paths(struct pass *p, int32_t x, int32_t y, const uint8_t *co
     }
 }
 
-/** Sets the sentinels around the path costs of every pixel. */
+/** Writes a large value before and after the path costs of every pixel, so that extend_path() finds no cheaper
+ *  disparity out of range. */
 static void set_sentinels(struct pass *p)
 {
     const int32_t count = p->s->tuning.dense_disparities;
@@ -164,7 +168,7 @@ static uint8_t *cost_volume(const struct vf_dense_view *s, int32_t which, int32_
            ((size_t)y * (size_t)picture(s)->pitch + (size_t)x) * (size_t)s->tuning.dense_disparities;
 }
 
-/** Forward pass: sums of path costs to volume 0, matching costs to volume 1. */
+/** Forward pass over the image. Writes sums of path costs to cost volume 0, matching costs to cost volume 1. */
 static void pass_forward(const struct vf_dense_view *s)
 {
     struct pass p = {.s = s};
@@ -178,8 +182,8 @@ static void pass_forward(const struct vf_dense_view *s)
 
 /* ---- winner ------------------------------------------------------------------------------------------------------ */
 
-/** Adds the sums of both passes, updates the keys of the matches in camera 1, and returns the best key. back: key of
- *  the match of index 0, then those of rising indices. */
+/** Adds the path cost sums a and b of both passes. Returns the key, vf_dense_key(), of the best disparity. back[i]:
+ *  best key of the camera 1 pixel that disparity index i matches, lowered if the new key is less. */
 static VF_HOT uint32_t sum_volumes(const uint8_t *restrict a, const uint8_t *restrict b, int32_t count,
                                    uint16_t *restrict sum, uint32_t *restrict back)
 {
@@ -200,8 +204,8 @@ static VF_HOT uint16_t least_sum(const uint16_t *restrict sum, int32_t count)
     return least;
 }
 
-/** Disparity of a pixel, VF_DENSE_NONE if it fails the uniqueness test, and its margin. best: the best key. Overwrites
- *  the best sum and those of its neighbours. */
+/** Disparity of a pixel from its path cost sums; VF_DENSE_NONE if it fails the uniqueness test. best: key of the best
+ *  disparity; margin: out, uniqueness margin. Overwrites the sums of the best disparity and its neighbours. */
 static uint16_t winner_of(const struct vf_dense_tuning *t, uint16_t *sum, int32_t count, uint32_t best, uint8_t *margin)
 {
     const int32_t at = (int32_t)(best & 255);
@@ -212,7 +216,7 @@ static uint16_t winner_of(const struct vf_dense_tuning *t, uint16_t *sum, int32_
     return (uint16_t)(*margin ? vf_dense_disparity(t, (uint32_t)at, before, best >> 8, after) : VF_DENSE_NONE);
 }
 
-/** Reverses a row of keys, which were stored from right to left. */
+/** Reverses a row of keys: from right-to-left order to left-to-right order. */
 static void reverse_row(uint32_t *row, int32_t count)
 {
     for (int32_t x = 0; x < count / 2; x++) {
@@ -222,7 +226,8 @@ static void reverse_row(uint32_t *row, int32_t count)
     }
 }
 
-/** Backward pass; winners and left-right check of each row. */
+/** Backward pass over the image: completes the path cost sums, selects the best disparities, applies the left-right
+ *  check row by row. */
 static void pass_backward(const struct vf_dense_view *s)
 {
     const struct vf_dense_tuning *t = &s->tuning;
@@ -253,10 +258,10 @@ static void pass_backward(const struct vf_dense_view *s)
 
 /* ---- median ------------------------------------------------------------------------------------------------------ */
 
-#define MEDIAN_COLUMNS 64 /* pixels of a row whose medians are taken at a time, in vector code */
+#define MEDIAN_COLUMNS 64 /* number of columns that are filtered together, as vector code */
 
-/** vf_dense_smooth() of MEDIAN_COLUMNS pixels of a row from column x0 on. v: the nine pixels of each window; sorted by
- *  it. */
+/** Median filter, vf_dense_smooth(), for MEDIAN_COLUMNS pixels of a row from column x0 on. v: the nine pixels of each
+ *  window, sorted in place. */
 static VF_HOT void median_columns(uint16_t v[9][MEDIAN_COLUMNS], int32_t x0, uint16_t *restrict to)
 {
     uint16_t middle[MEDIAN_COLUMNS], rank[MEDIAN_COLUMNS], last[MEDIAN_COLUMNS];
@@ -276,21 +281,22 @@ static VF_HOT void median_columns(uint16_t v[9][MEDIAN_COLUMNS], int32_t x0, uin
 #undef EXCHANGE
     for (int32_t x = 0; x < MEDIAN_COLUMNS; x++) {
         uint16_t most = 0;
-        for (int32_t k = VF_DENSE_FILL_LEAST - 1; k < 8; k++) most = v[k][x] != VF_DENSE_NONE ? v[k][x] : most;
+        for (int32_t k = VF_DENSE_FILL_MIN - 1; k < 8; k++) most = v[k][x] != VF_DENSE_NONE ? v[k][x] : most;
         last[x] = most;
     }
     for (int32_t x = 0; x < MEDIAN_COLUMNS; x++) {
         const uint16_t most = (uint16_t)((x0 + x) * VF_DENSE_UNITS), least = v[0][x];
         uint16_t median = least;
         for (uint16_t k = 1; k < 5; k++) median = rank[x] >= k ? v[k][x] : median;
-        const int fill = v[VF_DENSE_FILL_LEAST - 1][x] != VF_DENSE_NONE && last[x] - least <= VF_DENSE_FILL_RANGE &&
+        const int fill = v[VF_DENSE_FILL_MIN - 1][x] != VF_DENSE_NONE && last[x] - least <= VF_DENSE_FILL_RANGE &&
                          median <= most;
         median = median < most ? median : most;
         to[x] = ((middle[x] == VF_DENSE_NONE) & !fill) ? (uint16_t)VF_DENSE_NONE : median;
     }
 }
 
-/** Winners of row y left of, in, and right of each of MEDIAN_COLUMNS columns; VF_DENSE_NONE outside of the picture. */
+/** Loads the disparities of row y for MEDIAN_COLUMNS columns from x0 on. v[1]: in the column itself; v[0]: one pixel
+ *  left of it; v[2]: one pixel right of it. VF_DENSE_NONE outside the image. */
 static void load_neighbours(const struct vf_dense_view *s, int32_t x0, int32_t y, uint16_t v[3][MEDIAN_COLUMNS])
 {
     const struct vf_level *l = picture(s);
@@ -303,7 +309,8 @@ static void load_neighbours(const struct vf_dense_view *s, int32_t x0, int32_t y
         }
 }
 
-/** Takes filled pixels of a row back where a mask is over them or their match; confidences of the others. */
+/** Checks the pixels of row y that the median has filled. Removes the disparity if a mask covers the pixel or its
+ *  match; else sets its margin to VF_DENSE_FILLED. */
 static void check_filled(const struct vf_dense_view *s, const int framed[2], int32_t y)
 {
     const struct vf_level *l = picture(s);
@@ -338,13 +345,13 @@ static void median_filter(const struct vf_dense_view *s)
 
 /* ---- speckle filter ---------------------------------------------------------------------------------------------- */
 
-/** Segments by union-find. A segment's root is its first pixel in the picture's order; pixels are indices, as in
- *  vf_dense_memory. The arrays lie in scratch that the earlier steps no longer need. */
+/** Segments of connected pixels, found by union-find. A segment's root is its first pixel in raster order. A pixel
+ *  index is y * pitch + x. The arrays reuse scratch memory of earlier steps. */
 struct segments {
-    uint32_t *parent;   /* of each pixel, or VF_NONE: no disparity */
-    uint32_t *count;    /* pixels of a root's segment */
-    uint32_t *columns;  /* of a root's segment: first << 16 | last */
-    uint16_t *last_row; /* of a root's segment; the first is the root's */
+    uint32_t *parent;   /* [pixel]: parent in the union-find tree; VF_NONE: no disparity */
+    uint32_t *count;    /* [root]: number of pixels of the segment */
+    uint32_t *columns;  /* [root]: columns of the segment: first << 16 | last */
+    uint16_t *last_row; /* [root]: last row of the segment; its first row is the root's */
 };
 static struct segments segments_of(const struct vf_dense_view *s)
 {
@@ -353,7 +360,7 @@ static struct segments segments_of(const struct vf_dense_view *s)
     return g;
 }
 
-/** Root of a pixel's segment; halves the way to it. */
+/** Root of a pixel's segment, with path halving. */
 static uint32_t find(uint32_t *parent, uint32_t at)
 {
     while (parent[at] != at) {
@@ -370,24 +377,23 @@ static void unite(uint32_t *parent, uint32_t a, uint32_t b)
     parent[a > b ? a : b] = a > b ? b : a;
 }
 
-/** Unites all connected pixels. */
+/** Unites each pixel with its left and upper neighbour if they belong to one segment. */
 static void unite_segments(const struct vf_dense_view *s, const struct segments *g)
 {
     const struct vf_level *l = picture(s);
     const uint16_t *v = scratch(s)->median;
-    const int32_t range = vf_dense_speckle_range(&s->tuning);
     const uint32_t pitch = (uint32_t)l->pitch;
     for (int32_t y = 0; y < l->height; y++)
         for (int32_t x = 0; x < l->width; x++) {
             const uint32_t at = (uint32_t)y * pitch + (uint32_t)x;
-            const int left = x && vf_dense_connected(v[at - 1], v[at], range),
-                      above = y && vf_dense_connected(v[at - pitch], v[at], range);
+            const int left = x && vf_dense_connected(v[at - 1], v[at]),
+                      above = y && vf_dense_connected(v[at - pitch], v[at]);
             g->parent[at] = v[at] == VF_DENSE_NONE ? VF_NONE : left ? g->parent[at - 1] : at;
             if (above) unite(g->parent, at - pitch, g->parent[at]);
         }
 }
 
-/** Sets the parent of every pixel to its root, and measures all segments. */
+/** Sets the parent of every pixel to its root, and finds number of pixels, columns and last row of every segment. */
 static void measure_segments(const struct vf_dense_view *s, const struct segments *g)
 {
     const struct vf_level *l = picture(s);
@@ -396,7 +402,7 @@ static void measure_segments(const struct vf_dense_view *s, const struct segment
             const uint32_t at = y * (uint32_t)l->pitch + x;
             if (g->parent[at] == VF_NONE) continue;
             const uint32_t root = g->parent[at] = find(g->parent, at);
-            if (root == at) { /* comes before the segment's other pixels */
+            if (root == at) { /* the root precedes all other pixels of the segment */
                 g->count[at] = 0;
                 g->columns[at] = x << 16 | x;
             }
@@ -407,32 +413,32 @@ static void measure_segments(const struct vf_dense_view *s, const struct segment
         }
 }
 
-/** Bounding box of the segment of a root, at most a tile. */
+/** Bounding box of a segment, at most as large as a tile of the speckle filter. */
 struct box {
     uint32_t root;
     int32_t x, y, width, height;
 };
 
-/** Labels of a row or column of a box: each connected run of the segment's pixels takes the least label in it. at:
- *  first pixel; stride, label_stride: from pixel to pixel of the picture and of the box; count: pixels. */
+/** Propagates labels along a row or column of a box: each run of connected pixels takes its least label. at: first
+ *  pixel; stride, label_stride: step between pixels in the image and in the box; count: number of pixels. */
 static void propagate_labels(const struct vf_dense_view *s, const struct segments *g, uint32_t root, uint32_t at,
                              uint32_t stride, uint16_t *label, int32_t label_stride, int32_t count)
 {
     const uint16_t *v = scratch(s)->median;
-    const int32_t range = vf_dense_speckle_range(&s->tuning);
     int32_t end = 0;
     for (int32_t i = 0; i < count; i = end) {
         uint16_t least = label[i * label_stride];
         for (end = i + 1; end < count; end++) {
             const uint32_t here = at + (uint32_t)end * stride;
-            if (g->parent[here] != root || !vf_dense_connected(v[here - stride], v[here], range)) break;
+            if (g->parent[here] != root || !vf_dense_connected(v[here - stride], v[here])) break;
             least = label[end * label_stride] < least ? label[end * label_stride] : least;
         }
         for (int32_t k = i; k < end; k++) label[k * label_stride] = least;
     }
 }
 
-/** 1 if all labels of a segment are equal after VF_DENSE_SWEEPS sweeps along rows and columns of its box. */
+/** 1 if all pixels of a segment have one label after VF_DENSE_SWEEPS sweeps of label propagation along rows and columns
+ *  of its box. */
 static int labels_converge(const struct vf_dense_view *s, const struct segments *g, const struct box *b)
 {
     uint16_t label[VF_DENSE_TILE * VF_DENSE_TILE];
@@ -452,7 +458,7 @@ static int labels_converge(const struct vf_dense_view *s, const struct segments 
     return equal;
 }
 
-/** Removes the disparities of a root's segment if it is a speckle. */
+/** Removes the disparities of a segment that is a speckle: few pixels, within a tile, one label after propagation. */
 static void remove_speckle(const struct vf_dense_view *s, const struct segments *g, uint32_t root)
 {
     const uint32_t pitch = (uint32_t)picture(s)->pitch;
@@ -462,7 +468,7 @@ static void remove_speckle(const struct vf_dense_view *s, const struct segments 
     if (g->count[root] >= (uint32_t)s->tuning.dense_speckle_px) return;
     if (x1 - x0 / VF_DENSE_TILE_STRIDE * VF_DENSE_TILE_STRIDE >= VF_DENSE_TILE ||
         y1 - y0 / VF_DENSE_TILE_STRIDE * VF_DENSE_TILE_STRIDE >= VF_DENSE_TILE)
-        return; /* no tile holds it */
+        return; /* no tile of the speckle filter contains the segment */
     if (!labels_converge(s, g, &b)) return;
     for (int32_t y = y0; y <= y1; y++)
         for (int32_t x = x0; x <= x1; x++) {
@@ -471,7 +477,7 @@ static void remove_speckle(const struct vf_dense_view *s, const struct segments 
         }
 }
 
-/** Disparities of the result: those after the median, without speckles. */
+/** Writes the disparities of the result: those after the median filter, without speckles. */
 static void speckle_filter(const struct vf_dense_view *s)
 {
     const struct vf_level *l = picture(s);
@@ -493,7 +499,7 @@ static void speckle_filter(const struct vf_dense_view *s)
 
 /* ---- result ------------------------------------------------------------------------------------------------------ */
 
-/** Confidences, number of pixels with a disparity, and the copy of the result. */
+/** Writes confidences, the number of pixels with a disparity, and the copy of the result in host memory. */
 static void finish(const struct vf_dense_view *s)
 {
     const struct vf_level *l = picture(s);
@@ -509,7 +515,7 @@ static void finish(const struct vf_dense_view *s)
             valid += (uint32_t)is_valid;
         }
         m->valid += valid;
-        if (!s->tuning.dense_copy) continue;
+        if (s->tuning.dense == VFRONT_DENSE_DEVICE) continue;
         memcpy(copy->disparity + row, m->disparity + row, sizeof *m->disparity * (size_t)l->width);
         memcpy(copy->confidence + row, m->confidence + row, (size_t)l->width);
     }
@@ -521,11 +527,7 @@ void vf_dense_host(const struct vf_dense_view *s)
     census_transform(s, 1);
     pass_forward(s);
     pass_backward(s);
-    if (s->tuning.dense_median)
-        median_filter(s);
-    else
-        memcpy(scratch(s)->median, scratch(s)->winner,
-               sizeof *scratch(s)->winner * (size_t)(picture(s)->pitch * picture(s)->height));
+    median_filter(s);
     speckle_filter(s);
     finish(s);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of the road: part of stixel. */
+/* Host form of road, part of stixel. */
 #include "road.h"
 
 #include "image/ingest.h"
@@ -7,13 +7,13 @@
 
 #if VFRONT_STIXELS
 
-/** 1 if a v-disparity bin votes; row from the top. */
+/** 1 if a bin of the v-disparity histogram votes in the Hough transform. row: from the top. */
 static int is_voter(const struct vf_stixel_memory *m, int32_t disparities, int32_t row, int32_t bin)
 {
     return m->voters[(row * disparities + bin) / 32] >> bin % 32 & 1;
 }
 
-/** Key of the line with most votes; 0: none. */
+/** Key, vf_road_key(), of the plausible line with most votes; 0: no such line. */
 static uint64_t strongest_line(const struct vf_stixel_view *s, const struct vf_stixel_memory *m)
 {
     const int32_t disparities = s->tuning.dense_disparities, height = s->geometry.level[0][0].height;
@@ -34,7 +34,8 @@ static uint64_t strongest_line(const struct vf_stixel_view *s, const struct vf_s
     return best;
 }
 
-/** Fits a line to the voting bins near the strongest line. Returns 0: no road. */
+/** Fits a line to the voting bins within 1 px of the strongest line. key: key of the strongest line. Returns 0 if there
+ *  is no road. */
 static int fit(const struct vf_stixel_view *s, const struct vf_stixel_memory *m, uint64_t key, double *horizon_px,
                double *slope)
 {

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* road: the first half of stixel. Estimates the line d = slope * (row - horizon) of the ground plane in v-disparity
- * space, and from it the expected disparity of the ground in every row, with the parameters of its data term.
+/* road: first half of stixel. Estimates the line d = slope * (row - horizon) of the ground plane in v-disparity space.
+ * From it follow the expected disparity of the ground in every row and the parameters of its data term.
  *
- * In      v-disparity mask of the frame, written by the reduction (stixel.c, kernels/depth/road.cuh); the road of the
- *         frame before
+ * In      v-disparity mask of the frame (stixel.c, kernels/depth/road.cuh); road of the previous frame
  * Out     vf_stixel_memory.road, horizon and ground[]
- * Rule    v-disparity: a histogram of integer disparities for every row. A bin votes when it holds at least half as
- *         many pixels as the largest bin of its row, and a 16th of the row. Votes go to lines (Hough transform: 1
- *         degree, 1 px); the strongest line that leaves the pitch within 50 degrees is fitted by least squares to the
- *         bins within 1 px of it. The authors' program compares with half of the largest bin of the picture: a road
- *         that is banked falls below that where anything else stands upright. Over frames the road is averaged, half
- *         old and half new; a line that jumps, or none, is bridged for VF_ROAD_HOLD frames
+ * Rule    - v-disparity: histogram of integer disparities of each row. A bin votes if it holds at least half as many
+ *           pixels as the largest bin of its row, and a 16th of the row. (Half of the image's largest bin, as in paper
+ *           002's program, would miss a banked road.)
+ *         - Hough transform, 1 degree and 1 px: the strongest line with a pitch within 50 degrees is fitted by least
+ *           squares to the bins within 1 px of it
+ *         - filter: the new road is the mean of the previous road and this frame's line. If the line is missing or
+ *           jumps, the previous road is used, for at most VF_ROAD_HOLD frames
  * Exact   integers; road and ground model in double precision with + - * / and roots
- * Shared  all arithmetic but the Hough accumulator and the sums over bins, which are integers, so that their order does
- *         not matter
+ * Shared  all arithmetic. Written twice: the loops of the Hough accumulator and of the sums over bins, which add
+ *         integers in any order
  *
- * Rows of the picture count from the top in the v-disparity mask and in struct vf_road; rows of the ground model count
- * from the bottom.
+ * Rows count from the top in the v-disparity mask and in struct vf_road, from the bottom in the ground model.
  */
 #ifndef VF_ROAD_H
 #define VF_ROAD_H
@@ -27,46 +26,47 @@
 
 #if VFRONT_STIXELS
 
-#define VF_ROAD_HOLD 10       /* frames for which the last road is held when none is found */
-#define VF_ROAD_VOTES_MIN 25  /* a line needs more votes */
-#define VF_ROAD_VOTE_SHARE 16 /* at least one of so many voting bins must lie on the line */
+#define VF_ROAD_HOLD 10       /* largest number of consecutive frames without a line in which the last road is used */
+#define VF_ROAD_VOTES_MIN 25  /* a road line needs more votes than this in the Hough transform */
+#define VF_ROAD_VOTE_SHARE 16 /* at least 1 in this many voting bins must lie within 1 px of the road line */
 
-/** Road as a line of v-disparity space, d = slope * (row - horizon_px), rows from the top, filtered over frames. */
+/** Road as a line in v-disparity space, d = slope * (row - horizon_px), rows from the top, filtered over frames. */
 struct vf_road {
-    double horizon_px, slope;
-    uint32_t state;  /* vfront_road_state_t */
-    uint32_t unseen; /* consecutive frames without a line */
-    uint32_t votes;  /* of this frame's line */
+    double horizon_px, slope; /* horizon: row of disparity 0 [px]; slope: disparity per row [px/px] */
+    uint32_t state;           /* vfront_road_state_t */
+    uint32_t unseen;          /* number of consecutive frames without a line */
+    uint32_t votes;           /* votes of this frame's line in the Hough transform */
     uint32_t reserved;
 };
 
-/** Data term of a row as ground: Gaussian about the road's disparity. */
+/** Data term of a row as ground: Gaussian about the disparity of the road in that row. */
 struct vf_ground_model {
     int32_t expected_q8; /* disparity of the road in the row [px/256]; 0 above the horizon */
-    int32_t norm;        /* cost of a row with just that disparity [nat/4096] */
+    int32_t norm;        /* cost of a row whose disparity is the expected one [nat/4096] */
     uint32_t weight;     /* factor of the squared difference [2^-24 nat/4096 per (px/256)^2] */
 };
 
 /* ---- v-disparity ------------------------------------------------------------------------------------------------- */
 
-#define VF_STIXEL_CONFIDENCE 72 /* least confidence of a disparity that counts, 1 .. 255 */
+#define VF_STIXEL_CONFIDENCE 72 /* least confidence of a disparity that road and stixels use, 1 .. 255 */
 
-/** 1 if a pixel counts for the road and for stixels: it has a disparity, and one that is not filled in or found in
- *  noise, as of a sky. */
+/** 1 if road and stixels use a pixel: it has a disparity with a confidence of at least VF_STIXEL_CONFIDENCE. Filled
+ *  pixels and noise, as in the sky, have less. */
 VF_FN int vf_stixel_counts(uint32_t pixel, uint32_t confidence)
 {
     return pixel != VF_DENSE_NONE && confidence >= VF_STIXEL_CONFIDENCE;
 }
 
-/** v-disparity bin of a pixel: its integer disparity; 0 for one that does not count. Bin 0 never votes: far pixels do
- *  not constrain the road. */
+/** v-disparity bin of a pixel: its integer disparity; 0 if road and stixels do not use it. Bin 0 never votes, because
+ *  far pixels do not constrain the road. */
 VF_FN int32_t vf_road_bin(uint32_t pixel, uint32_t confidence, int32_t disparities)
 {
     const int32_t d = !vf_stixel_counts(pixel, confidence) ? 0 : (int32_t)(pixel / VF_DENSE_UNITS);
     return d < disparities ? d : 0;
 }
 
-/** 1 if a bin with `count` pixels votes; count_max: the largest bin of its row. */
+/** 1 if a v-disparity bin with `count` pixels votes in the Hough transform. count_max: largest bin of the same row;
+ *  width: image width [px]. */
 VF_FN int vf_road_votes(uint32_t count, uint32_t count_max, int32_t width)
 {
     return 2 * count >= count_max && 16 * count >= (uint32_t)width;
@@ -74,14 +74,15 @@ VF_FN int vf_road_votes(uint32_t count, uint32_t count_max, int32_t width)
 
 /* ---- Hough transform --------------------------------------------------------------------------------------------- */
 
-/** Distance from the origin of the line through a bin at an angle [px], shifted by `disparities` so that it is not
- *  negative. */
+/** Rounded distance rho from the origin to a line through a v-disparity bin [px], plus `disparities` so that it is not
+ *  negative. sine, cosine: of the angle of the line's normal. */
 VF_FN int32_t vf_road_rho(double sine, double cosine, int32_t bin, int32_t row, int32_t disparities)
 {
     return (int32_t)(bin * cosine + row * sine + disparities + 0.5);
 }
 
-/** Line as a 64-bit key: its maximum has most votes, among equals the least angle, then the least rho. */
+/** Sort key of a line in the Hough transform. The greatest key has most votes, among equals the least angle, then the
+ *  least distance rho from the origin. angle: index 0 .. VF_ROAD_ANGLES - 1. */
 VF_FN uint64_t vf_road_key(uint32_t votes, int32_t angle, int32_t rho)
 {
     return (uint64_t)votes << 32 | (uint64_t)(255 - angle) << 16 | (uint64_t)(65535 - rho);
@@ -90,7 +91,8 @@ VF_FN uint64_t vf_road_key(uint32_t votes, int32_t angle, int32_t rho)
 VF_FN int32_t vf_road_key_angle(uint64_t key) { return 255 - (int32_t)(key >> 16 & 65535); }
 VF_FN int32_t vf_road_key_rho(uint64_t key) { return 65535 - (int32_t)(key & 65535); }
 
-/** 1 if a line can be a road: it falls towards the camera, and its horizon leaves the pitch within 50 degrees. */
+/** 1 if a line can be a road: disparity rises towards the bottom, and the pitch that the horizon implies is within 50
+ *  degrees. */
 VF_FN int vf_road_plausible(const struct vf_stixel_view *s, double horizon_px, double slope)
 {
     const double off_max = 1.1917535925942098 * (double)s->geometry.focal_px[0]; /* tan 50 degrees */
@@ -100,8 +102,8 @@ VF_FN int vf_road_plausible(const struct vf_stixel_view *s, double horizon_px, d
 
 /* ---- least squares ----------------------------------------------------------------------------------------------- */
 
-/** Moments of the voting bins within 1 px of a line: n bins, x twice the bin's middle, y its row; `all`: all voting
- *  bins. */
+/** Sums over the voting bins within 1 px of a line. n: number of these bins; x: of twice their centres; y: of their
+ *  rows; xy, yy: of products of these; all: number of voting bins at any distance. */
 struct vf_road_moments {
     int64_t n, x, y, xy, yy, all;
 };
@@ -110,14 +112,14 @@ VF_FN void vf_road_add(struct vf_road_moments *sums, int32_t off_px, int32_t bin
     sums->all++;
     if (vf_abs(off_px) > 1) return;
     sums->n++;
-    sums->x += 2 * bin + 1; /* twice the middle of the bin's disparities */
+    sums->x += 2 * bin + 1; /* twice the centre of the bin */
     sums->y += row;
     sums->xy += (int64_t)(2 * bin + 1) * row;
     sums->yy += (int64_t)row * row;
 }
 
-/** Least-squares line through the bins. Returns 0 if there is none, or if too few of the votes lie
- *  on it, as in noise. */
+/** Fits a line to the bins of `sums` by least squares. Returns 0 if the bins define no line, if they are too few of all
+ *  voting bins, or if the line cannot be a road. */
 VF_FN int vf_road_fit(const struct vf_stixel_view *s, const struct vf_road_moments *sums, double *horizon_px,
                       double *slope)
 {
@@ -131,8 +133,9 @@ VF_FN int vf_road_fit(const struct vf_stixel_view *s, const struct vf_road_momen
 
 /* ---- road over frames -------------------------------------------------------------------------------------------- */
 
-/** Update the road with this frame's line; found: 0 if there is none. A line more than 20 px or 20 to 25 % away from
- *  the road so far, or none, is bridged. first: 1 in the first frame after a reset. */
+/** Updates the road with this frame's line. found: 0 if this frame has no line. If a road is known, a line counts as
+ *  missing if it jumps: horizon 20 px or more from the road's, or slope outside 0.8 to 1.25 times the road's. Without a
+ *  line the known road is used for VF_ROAD_HOLD frames. first: 1 in the first frame after a reset. */
 VF_FN void vf_road_update(struct vf_road *road, int first, int found, double horizon_px, double slope, uint32_t votes)
 {
     const int known = !first && road->state != VFRONT_ROAD_NONE;
@@ -152,7 +155,7 @@ VF_FN void vf_road_update(struct vf_road *road, int first, int found, double hor
     road->state = known && road->unseen <= VF_ROAD_HOLD ? VFRONT_ROAD_HELD : VFRONT_ROAD_NONE;
 }
 
-/** Road from the rig's calibration (road_height_m, road_pitch_rad). */
+/** Road from the calibration of the rig (road_height_m, road_pitch_rad). */
 VF_FN void vf_road_given(const struct vf_stixel_view *s, struct vf_road *road)
 {
     road->horizon_px = (double)s->geometry.horizon_px;
@@ -163,7 +166,7 @@ VF_FN void vf_road_given(const struct vf_stixel_view *s, struct vf_road *road)
 
 /* ---- ground model ------------------------------------------------------------------------------------------------ */
 
-/** Row of the horizon from the bottom, clamped to the picture: 0 .. height; -1: there is no road. */
+/** Row of the horizon, counted from the bottom and clamped to the image: 0 .. height; -1: no road. */
 VF_FN int32_t vf_road_horizon(const struct vf_road *road, int32_t height)
 {
     const double up = (double)height - 1.0 - road->horizon_px;
@@ -171,7 +174,7 @@ VF_FN int32_t vf_road_horizon(const struct vf_road *road, int32_t height)
     return up < 0.0 ? 0 : up > (double)height ? height : (int32_t)up;
 }
 
-/** Rows from a row, from the bottom, up to the horizon, which may lie above the picture. */
+/** Number of rows from row `row`, counted from the bottom, to the horizon, which may lie above the image. */
 VF_FN int32_t vf_road_rows_below(const struct vf_stixel_view *s, const struct vf_road *road, int32_t horizon,
                                  int32_t row)
 {
@@ -179,9 +182,8 @@ VF_FN int32_t vf_road_rows_below(const struct vf_stixel_view *s, const struct vf
     return (up > height ? (int32_t)up : horizon) - row;
 }
 
-/** Ground model of a row, from the bottom. Its variance holds the noise of disparities and the uncertainty of the
- *  camera's height and pitch. A road nearer than dense_disparities can measure counts as the nearest that can be
- *  measured. */
+/** Ground model of a row, counted from the bottom. Its variance includes disparity noise and the uncertainty of the
+ *  camera's height and pitch. The expected disparity is limited to the range of dense_disparities. */
 VF_FN struct vf_ground_model vf_road_ground(const struct vf_stixel_view *s, const struct vf_stixel_tables *t,
                                             const struct vf_road *road, int32_t horizon, int32_t row)
 {
@@ -195,23 +197,24 @@ VF_FN struct vf_ground_model vf_road_ground(const struct vf_stixel_view *s, cons
                             : road->slope * below > range - 1.0 ? range - 1.0
                                                                 : road->slope * below;
     const double angle = vf_atan2(tangent, 1.0) + below / focal,
-                 lift = 0.001 * s->tuning.stixel_height_mm * angle / height_m,
-                 tilt = 0.001 * s->tuning.stixel_tilt_mdeg * 0.017453292519943295,
-                 ground = 0.001 * s->tuning.stixel_ground_mpx;
+                 lift = 0.001 * s->geometry.stixel_model.height_mm * angle / height_m,
+                 tilt = 0.001 * s->geometry.stixel_model.tilt_mdeg * 0.017453292519943295,
+                 ground = 0.001 * s->geometry.stixel_model.ground_mpx;
     const double variance = ground * ground + gain * gain * (lift * lift + tilt * tilt), sigma = sqrt(variance);
     const double root = sigma * 1.4142135623730951,
                  inside = 0.5 * (vf_stixel_erf(t, (range - expected) / root) + vf_stixel_erf(t, expected / root));
     const double wide = sigma * inside < 65536.0 ? sigma * inside : 65536.0;
     struct vf_ground_model g;
     g.expected_q8 = (int32_t)(expected * VF_STIXEL_PX + 0.5);
-    g.norm = VF_NORM + vf_stixel_log(t->log_q16, (uint32_t)(wide * 65536.0 / 16.0 + 0.5)) - 11357; /* 11357: 4 ln 2 */
+    /* 11357: 4 ln 2 [nat/4096] */
+    g.norm = VF_NORM + vf_stixel_log(t->log_q16, (uint32_t)(wide * 65536.0 / 16.0 + 0.5)) - 11357;
     g.weight = (uint32_t)(0.5 / variance * 1048576.0 + 0.5);
     return g;
 }
 
 /* ---- result ------------------------------------------------------------------------------------------------------ */
 
-/** Road as the result has it, with pitch and height of the camera; zeros where there is none. */
+/** Road for the result, with pitch and height of the camera above the road; zeros if there is no road. */
 VF_FN vfront_road_t vf_stixel_road(const struct vf_stixel_geometry *g, const struct vf_road *road)
 {
     const double tangent = (road->horizon_px - (double)g->centre_px[1]) / (double)g->focal_px[0];
@@ -227,8 +230,8 @@ VF_FN vfront_road_t vf_stixel_road(const struct vf_stixel_geometry *g, const str
     return r;
 }
 
-/** Find the road of the frame and the ground model of every row: host form. The v-disparity mask of the frame must be
- *  written. */
+/** Host form: finds the road of the frame and the ground model of every row. Requires the v-disparity bins that vote,
+ *  m->voters. */
 void vf_road_find(const struct vf_stixel_view *s);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of stixel: reduction to columns, segmentation, obstacles. The road is in road.c. */
+/* Host form of stixel: reduction to columns, segmentation, obstacles. road.c finds the road. */
 #include "stixel.h"
 
 #if VFRONT_STIXELS
 
 /* ---- reduction --------------------------------------------------------------------------------------------------- */
 
-/** Reduces rows of pixels to rows of columns, and makes the v-disparity mask. */
+/** Reduces the disparities of each image row to one per column, and marks the v-disparity bins that vote for the
+ *  road. */
 static void reduce(const struct vf_stixel_view *s, struct vf_stixel_memory *m)
 {
     const struct vf_level *l = &s->geometry.level[0][0];
@@ -23,17 +24,17 @@ static void reduce(const struct vf_stixel_view *s, struct vf_stixel_memory *m)
         for (int32_t d = 1; d < disparities; d++)
             voters[d / 32] |= (uint32_t)vf_road_votes(count[d], count_max, l->width) << d % 32;
         for (int32_t i = 0; i < columns; i++) {
-            m->column[i][l->height - 1 - y] = (uint16_t)vf_stixel_reduce(
-                row + i * width, confidence + i * width, width, s->tuning.stixel_median, VF_DENSE_UNITS, disparities);
+            m->column[i][l->height - 1 - y] = (uint16_t)vf_stixel_reduce(row + i * width, confidence + i * width, width,
+                                                                         VF_DENSE_UNITS, disparities);
             m->blank[i][l->height - 1 - y] = (uint8_t)vf_stixel_blank(picture + (size_t)y * (size_t)l->pitch, i * width,
-                                                                      width, l->width, s->tuning.stixel_sky_grey);
+                                                                      width, l->width);
         }
     }
 }
 
-/* ---- dynamic programme ------------------------------------------------------------------------------------------- */
+/* ---- dynamic programming ----------------------------------------------------------------------------------------- */
 
-/** Prefix sums of a column, from the bottom. */
+/** Prefix sums of a column from the bottom: disparities, valid rows, data terms. */
 static void sum_rows(struct vf_column_model *model, const struct vf_stixel_memory *m, int32_t column,
                      struct vf_stixel_scratch *w)
 {
@@ -54,7 +55,7 @@ static void sum_rows(struct vf_column_model *model, const struct vf_stixel_memor
     }
 }
 
-/** Finds the best object that ends at row `top`, over all bases. Ties keep the lower base. */
+/** Finds the best object segment that ends at row `top`, over all base rows. Ties keep the lower base. */
 static struct vf_object_end end_object(const struct vf_column_model *model, struct vf_stixel_scratch *w, int32_t top)
 {
     const uint32_t twice_one = w->disparity_sum_twice[top + 1] + 1, valid = w->valid[top + 1];
@@ -78,12 +79,13 @@ static struct vf_object_end end_object(const struct vf_column_model *model, stru
     return vf_object_end_at(model, best, best_mean);
 }
 
-/** Fills costs and back-pointers of the column row by row. Returns the number of segments of the optimum, whose tops
- *  and classes are listed. */
+/** Finds the cheapest segmentation of a column by dynamic programming, row by row from the bottom. Returns the number
+ *  of its segments, whose tops and classes are in w->list. */
 static int32_t solve(const struct vf_column_model *model, const struct vf_stixel_memory *m, struct vf_stixel_scratch *w)
 {
     struct vf_object_end end = vf_object_end_none();
-    int32_t open = vf_background_at_bottom(model), back = 0, background = 0; /* of ground or sky */
+    /* best segment of ground or sky: value (vf_background_open()), back-pointer, cost */
+    int32_t open = vf_background_at_bottom(model), back = 0, background = 0;
     for (int32_t v = 0; v < model->height; v++) {
         const struct vf_transition b = vf_transition_at(model->tables, model->disparities, model->horizon,
                                                         v ? m->ground[v - 1].expected_q8 : 0, v);
@@ -102,7 +104,7 @@ static int32_t solve(const struct vf_column_model *model, const struct vf_stixel
     return vf_backtrack(model->height, vf_row_best_type(&costs), w->object_back, w->background_back, w->list);
 }
 
-/** Least cost of all rows up to a row by the class that ends there; 0 below the column. */
+/** Least cost of rows 0 .. row if the segment that ends at `row` has class `type`; 0 for row -1. */
 static int32_t cost_through(const struct vf_column_model *model, const struct vf_stixel_scratch *w, int32_t row,
                             int32_t type)
 {
@@ -111,13 +113,14 @@ static int32_t cost_through(const struct vf_column_model *model, const struct vf
     return vf_row_cost(&costs, type);
 }
 
-/** Writes the listed segments, from the bottom up. Returns how many there are. */
+/** Writes the `count` segments of w->list from the bottom up, with one unknown segment for hidden rows. Returns the
+ *  number of segments written. */
 static int32_t write_segments(const struct vf_column_model *model, const struct vf_ground_model *ground,
                               const struct vf_stixel_scratch *w, struct vf_segment *segment, int32_t count)
 {
-    const int32_t given_way = vf_stixel_given_way(model, w->list, count), hidden = model->hidden > 0;
+    const int32_t replaced = vf_stixel_replaced(model, w->list, count), hidden = model->hidden > 0;
     if (hidden) segment[0] = vf_stixel_hidden_segment(model);
-    count -= given_way;
+    count -= replaced;
     for (int32_t i = 0; i < count; i++) {
         const int32_t top = vf_back_base(w->list[i]), type = vf_back_type(w->list[i]),
                       back = type == VF_OBJECT ? w->object_back[top] : w->background_back[top];
@@ -131,7 +134,8 @@ static int32_t write_segments(const struct vf_column_model *model, const struct 
     return hidden + count;
 }
 
-/** Solves the column with an extra cost of each segment. Returns the number of segments. */
+/** Segments the column with an extra cost of `quarters` quarters of a nat for each segment. Returns the number of
+ *  segments. */
 static int32_t solve_at(struct vf_column_model *model, const struct vf_stixel_memory *m, struct vf_stixel_scratch *w,
                         int32_t quarters)
 {
@@ -139,14 +143,14 @@ static int32_t solve_at(struct vf_column_model *model, const struct vf_stixel_me
     return solve(model, m, w);
 }
 
-/** Segments of a column. If the optimum has too many, the least extra cost of a segment that leaves few enough is
- *  found bit by bit from the highest. */
+/** Segments a column. If the optimum has too many segments, finds the least extra cost per segment that suffices, bit
+ *  by bit from the highest. */
 void vf_stixel_segment_column(const struct vf_stixel_view *s, int32_t column)
 {
     struct vf_stixel_memory *m = s->stixel;
     struct vf_stixel_scratch *w = s->scratch;
     struct vf_column_model model = vf_column_model_of(s, &m->tables, m->ground, m->horizon, column);
-    const int32_t most = vf_stixel_segments_most(&model);
+    const int32_t most = vf_stixel_segments_max(&model);
     m->segments[column] = m->crowded[column] = 0;
     if (m->horizon < 0) return;
     sum_rows(&model, m, column, w);
@@ -163,7 +167,7 @@ void vf_stixel_segment_column(const struct vf_stixel_view *s, int32_t column)
 
 /* ---- obstacles --------------------------------------------------------------------------------------------------- */
 
-/** Valid rows of a segment. */
+/** Number of rows of a segment that have a valid disparity. */
 static int32_t valid_rows(const struct vf_stixel_memory *m, int32_t column, const struct vf_segment *segment)
 {
     int32_t valid = 0;
@@ -173,7 +177,7 @@ static int32_t valid_rows(const struct vf_stixel_memory *m, int32_t column, cons
 
 static void keep_least(uint32_t *least, uint32_t value) { *least = value < *least ? value : *least; }
 
-/** Nearest object in each direction. */
+/** Finds the nearest obstacle in each direction. */
 static void find_nearest(const struct vf_stixel_view *s, struct vf_stixel_memory *m)
 {
     for (int32_t i = 0; i < VFRONT_OBSTACLE_BINS; i++) m->nearest_cm[i] = VF_NONE;

@@ -1,103 +1,104 @@
 /* SPDX-License-Identifier: MIT */
-/* stixel: road and horizon, and a segmentation of every column of the picture into ground, objects and sky (paper 002;
- * terms and values are those of its authors' program).
+/* stixel: road and horizon, and segmentation of every image column into ground, objects and sky (paper 002; terms and
+ * values of its authors' program).
  *
- * In      disparities and picture of camera 0; the road of the frame before; tables made in vfront_init()
- *         (stixel_tables.h)
- * Out     the road (road.h); of each column its segments from the bottom up (stixel_segment.h); the nearest obstacle in
- *         each of 72 directions
- * Rule    Columns are stixel_width_px wide; a row of a column has the mean, or the median, of its valid disparities:
- *         those of a confidence of VF_STIXEL_CONFIDENCE or more. A
- *         row without one costs nothing as ground or object. As sky it costs less than that: a little, more where no
- *         row above it has a disparity either, so that an object ends where its support does, and most where the
- *         picture is bright and without texture (blank). In blank rows the matcher carries on what is beside them: a
- *         small disparity there speaks for sky, a large one for a wall. A segmentation costs the data terms of its rows
- *         and a transition into every segment; the cheapest one is found row by row from the bottom (dynamic
- *         programming), and read back from the top. The data term of a row in an object takes the integer disparity of
- *         the row and the integer mean disparity of the segment; its sigma follows from the row's, not from the mean,
- *         as in the authors' program. An object nearer to infinity than one pixel is sky, if it begins above the
- *         horizon. Hidden rows are those in which the ground has no match because that lies left of camera 1's first
- *         column: what the matcher finds there is farther, and is left out. They are one unknown segment; and where
- *         something near may hide in a column, its direction is never free (vf_stixel_may_hide()).
- *         The minimum is over every pair of base and top row of an object: that is what the host form computes, pair by
- *         pair. The kernel leaves out groups of eight bases whose lower bound is above what is found already; the
- *         result is the same. The data terms of an object are the difference of two prefix sums. The host form has the
- *         whole table of them, for every integer disparity and row; the kernel makes tiles of VF_STIXEL_TILE rows of it
- *         when they are needed.
- *         A column has at most VFRONT_SEGMENTS segments. Where the optimum has more, every segment is made dearer, by
- *         the least quarter of a nat for which there are few enough: the result is the best of all segmentations with
- *         no more segments than it has
- * Exact   integers, costs in 1/4096 nat, disparities in 1/256 px; the road and the ground model in double precision
- *         with + - * / and roots
- * Shared  all arithmetic; loops are written twice (see road.h, stixel_segment.h)
- * Memory  a column's disparities, blank rows and segments; a bit a row and disparity; tables. Scratch: struct
+ * In      disparities and image of camera 0; road of the previous frame; tables made by vfront_init() (stixel_tables.h)
+ * Out     road (road.h); segments of each column from the bottom up (stixel_segment.h); nearest obstacle in each of 72
+ *         directions
+ * Rule    - columns: stixel_width_px wide. The disparity of a row is the mean of its pixels with confidence
+ *           >= VF_STIXEL_CONFIDENCE
+ *         - energy: data terms of all rows plus a transition into every segment, minimised by dynamic programming from
+ *           the bottom, then read back from the top
+ *         - row without disparity: costs 0 as ground or object and less as sky. The difference is small; larger if no
+ *           row above has a disparity, so that an object ends where its disparities end; and largest in blank rows,
+ *           which are bright and without texture. In blank rows a small disparity indicates sky and a large one a wall,
+ *           because the matcher propagates what lies beside them
+ *         - object: the data term uses integer disparities of the row and of the segment's mean, with a sigma from the
+ *           row. An object of less than 1 px disparity that begins above the horizon becomes sky
+ *         - hidden rows: those where the ground's match lies left of camera 1's first column. Their disparities are
+ *           ignored; they form one unknown segment. A direction that may hide something near is never free
+ *           (vf_stixel_may_hide())
+ *         - search: over every pair of base and top row of an object. Host form: all pairs. Kernel: groups of eight
+ *           bases whose lower bound exceeds the best so far are skipped, with the same result. Object data terms are
+ *           differences of prefix sums: a whole table on the host, tiles of VF_STIXEL_TILE rows in the kernel
+ *         - limit: at most VFRONT_SEGMENTS segments. If the optimum has more, each segment costs extra, the least
+ *           multiple of a quarter nat that suffices
+ * Exact   integers, costs in 1/4096 nat, disparities in 1/256 px; road and ground model in double precision with + - *
+ *         / and roots
+ * Shared  all arithmetic; loops are written twice (road.h, stixel_segment.h)
+ * Memory  a column's disparities, blank rows and segments; one bit a row and disparity; tables. Scratch: struct
  *         vf_stixel_scratch
  *
- * What is found is the cheapest segmentation of a model whose means, road and depth ranges are in 1/256 px, but for
- * rounding: it costs at most (rows + 4 segments) / 4096 nat more than the cheapest. The real-valued model may choose
- * another one that there costs several nat more: the transition into an object is a step function of its mean, and a
- * mean may be rounded over a step. Rows of columns count from the bottom of the picture, 0 to height - 1.
+ * The result is the cheapest segmentation of a model with means, road and depth ranges in 1/256 px, up to rounding: at
+ * most (rows + 4 segments) / 4096 nat above the minimum. Rows of columns count from the bottom of the image, 0 to
+ * height - 1.
  *
  * D. Pfeiffer, U. Franke, Towards a global optimal multi-layer stixel representation of dense 3D data (2011).
  */
 #ifndef VF_STIXEL_H
 #define VF_STIXEL_H
 
-#include "core/prepare.h"
+#include "base/prepare.h"
 #include "stixel_segment.h"
 #include "stixel_result.h"
 
 #if VFRONT_STIXELS
 
-#define VF_STIXEL_TILE 32   /* rows that the kernel solves together: a warp */
-#define VF_STIXEL_SUBTILE 8 /* rows of a tile below which the kernel keeps prefix sums of object costs */
+#define VF_STIXEL_TILE 32   /* number of rows that the kernel solves together, one per lane of a warp */
+#define VF_STIXEL_SUBTILE 8 /* distance between prefix sums of object costs in the kernel [rows] */
 #define VF_STIXEL_TILES ((VFRONT_HEIGHT + VF_STIXEL_TILE - 1) / VF_STIXEL_TILE)
-#define VF_STIXEL_ROWS (VF_STIXEL_TILES * VF_STIXEL_TILE) /* of whole tiles */
+#define VF_STIXEL_ROWS (VF_STIXEL_TILES * VF_STIXEL_TILE) /* largest number of image rows, rounded up to whole tiles */
 
-/** Scratch: valid only while the stage runs. The first part is the kernel's, the second the host form's. */
+/** Scratch, valid only while the stage runs: first the kernel's part, then the host form's. */
 struct vf_stixel_scratch {
-    /* Kernel, of the frame. */
+    /* Kernel: [row]: transition costs into a segment that begins at the row, the same in all columns. */
     VF_ALIGN(16) struct vf_transition transition[VFRONT_HEIGHT];
-    /* Kernel, of each column. Prefix sums have one entry more than rows: [v] is over the rows below row v. */
-    int32_t background_sum[VFRONT_COLUMNS][VF_STIXEL_ROWS + 1]; /* prefix sums of vf_background_data() */
-    /* Least cost of all rows up to one that ends as ground or sky. */
+    /* Kernel: [column][v]: sum of vf_background_data() over the rows below row v. */
+    int32_t background_sum[VFRONT_COLUMNS][VF_STIXEL_ROWS + 1];
+    /* Kernel: [column][row]: least cost of all rows up to the row if the row is ground or sky. */
     int32_t background_cost[VFRONT_COLUMNS][VF_STIXEL_ROWS];
-    /* Prefix sums of object costs below each subtile, by integer mean: [subtile][dense_disparities]. */
+    /* Kernel: [column]: sums of object costs over the rows below each subtile, by integer mean disparity:
+     * [subtile][dense_disparities]. */
     VF_ALIGN(16) int32_t subtile_sum[VFRONT_COLUMNS][VF_STIXEL_ROWS / VF_STIXEL_SUBTILE * VFRONT_DISPARITIES];
-    /* Objects that begin at a row: vf_object_start in 9 words, then the sums below the row (column_memory.starts in
-     * kernels/depth/stixel_column.cuh). */
+    /* Kernel: [column][row]: objects that begin at the row: vf_object_start in 9 words, then the sums below the row
+     * (column_memory.starts in kernels/depth/stixel_column.cuh). */
     VF_ALIGN(16) int32_t start[VFRONT_COLUMNS][VF_STIXEL_ROWS + 1][12];
-    uint64_t best_object[VFRONT_COLUMNS][VF_STIXEL_ROWS]; /* cost and base of the best object that ends at a row */
-    /* Lower bound of object costs of the rows of a tile up to a row: sums of row_cost_min from the bottom of the row's
-     * own tile, not of the column; [v + 1] ends with row v. */
+    /* Kernel: [column][row]: cost and base of the best object that ends at the row. */
+    uint64_t best_object[VFRONT_COLUMNS][VF_STIXEL_ROWS];
+    /* Kernel: [column][v + 1]: lower bound of object costs: sum of row_cost_min from the bottom row of v's tile up to
+     * row v. */
     int32_t object_cost_min[VFRONT_COLUMNS][VF_STIXEL_ROWS + 1];
-    /* Host form: the column at hand. Prefix sums as above. */
-    int32_t object_sum[(VFRONT_HEIGHT + 1) * VFRONT_DISPARITIES]; /* of object costs: [row][dense_disparities] */
-    uint32_t disparity_sum_twice[VFRONT_HEIGHT + 1];              /* of disparities, twice [px/256] */
-    uint32_t valid[VFRONT_HEIGHT + 1];                            /* rows with a valid disparity */
-    int32_t sum[VFRONT_HEIGHT + 1];                               /* of vf_background_data() */
+    /* Host form: [v][integer mean disparity]: sum of object costs over the rows below row v. */
+    int32_t object_sum[(VFRONT_HEIGHT + 1) * VFRONT_DISPARITIES];
+    /* Host form: [v]: twice the sum of disparities over the rows below row v [px/256]. */
+    uint32_t disparity_sum_twice[VFRONT_HEIGHT + 1];
+    uint32_t valid[VFRONT_HEIGHT + 1]; /* host form: [v]: number of valid rows below row v */
+    int32_t sum[VFRONT_HEIGHT + 1];    /* host form: [v]: sum of vf_background_data() over the rows below row v */
     struct vf_object_start object_start[VFRONT_HEIGHT];
-    int32_t object[VFRONT_HEIGHT], background[VFRONT_HEIGHT]; /* least cost of all rows up to one, by its class */
-    uint16_t object_back[VFRONT_HEIGHT], background_back[VFRONT_HEIGHT]; /* back-pointers */
-    uint16_t list[VFRONT_SEGMENTS];                                      /* segments from the top: vf_backtrack() */
+    /* Host form: [row]: least cost of all rows up to the row if an object ends there; if ground or sky ends there. */
+    int32_t object[VFRONT_HEIGHT], background[VFRONT_HEIGHT];
+    /* Host form: [row]: vf_back_pointer() of the object that ends at the row; of the ground or sky that ends there. */
+    uint16_t object_back[VFRONT_HEIGHT], background_back[VFRONT_HEIGHT];
+    uint16_t list[VFRONT_SEGMENTS]; /* host form: segments from the top, as listed by vf_backtrack() */
 };
 
-/** Memory of the stage. Tables are constant and the road is carried over; the rest is written in every frame. */
+/** Memory of the stage. Tables are constant, the road is carried over, the rest is written in every frame. */
 struct vf_stixel_memory {
     struct vf_stixel_tables tables;
-    /* v-disparity mask, the bins that vote: [row from the top][dense_disparities], a bit a bin. */
+    /* v-disparity bins that vote for the road: [row from the top][dense_disparities], one bit per bin. */
     uint32_t voters[VFRONT_HEIGHT * VFRONT_DISPARITIES / 32];
-    uint32_t blocks_done; /* kernel: blocks of road_k that have finished; 0 between frames */
-    uint64_t line;        /* kernel: key of the strongest line so far; 0 between frames */
+    uint32_t blocks_done; /* kernel: number of blocks of road_k that have finished; 0 between frames */
+    uint64_t line;        /* kernel: key of the strongest road line so far; 0 between frames */
     struct vf_road road;
-    int32_t horizon; /* row from the bottom, 0 .. height; -1: there is no road, and columns have no segments */
-    struct vf_ground_model ground[VFRONT_HEIGHT];   /* by row from the bottom */
-    uint16_t column[VFRONT_COLUMNS][VFRONT_HEIGHT]; /* disparities from the bottom [1/256 px], or VF_STIXEL_NONE */
-    uint8_t blank[VFRONT_COLUMNS][VFRONT_HEIGHT];   /* 1: the row is bright and without texture: vf_stixel_blank() */
-    uint16_t segments[VFRONT_COLUMNS];              /* number of segments of each column */
-    uint16_t crowded[VFRONT_COLUMNS];               /* 1: the optimum has more than VFRONT_SEGMENTS segments */
-    struct vf_segment segment[VFRONT_COLUMNS][VFRONT_SEGMENTS]; /* from the bottom */
-    /* Distance of the nearest obstacle by direction [cm]; vf_stixel_free_cm(): none in reach; VF_NONE: no data. */
+    int32_t horizon; /* row of the horizon from the bottom, 0 .. height; -1: no road and no segments */
+    struct vf_ground_model ground[VFRONT_HEIGHT]; /* [row from the bottom]: data term as ground */
+    /* [column][row from the bottom]: disparity [1/256 px], or VF_STIXEL_NONE */
+    uint16_t column[VFRONT_COLUMNS][VFRONT_HEIGHT];
+    uint8_t blank[VFRONT_COLUMNS][VFRONT_HEIGHT]; /* [column][row from the bottom]: 1: bright and without texture */
+    uint16_t segments[VFRONT_COLUMNS];            /* number of segments of each column */
+    uint16_t crowded[VFRONT_COLUMNS]; /* 1: the optimum of the column has more than VFRONT_SEGMENTS segments */
+    struct vf_segment segment[VFRONT_COLUMNS][VFRONT_SEGMENTS]; /* segments of each column from the bottom up */
+    /* [direction]: distance of the nearest obstacle [cm]; vf_stixel_free_cm(): none in range; VF_NONE: no data. */
     uint32_t nearest_cm[VFRONT_OBSTACLE_BINS];
 };
 #else
@@ -109,49 +110,41 @@ struct vf_stixel_memory {
 };
 #endif
 
-/** Tables in fixed point: stixel_tables.h. */
+/** Makes the tables of stixel_tables.h. Called by vfront_init(). */
 vfront_status_t vf_stixel_prepare(const struct vf_prepare *p, const struct vf_stixel_view *s);
 
 #if VFRONT_STIXELS
 
-/** Number of columns; pixels right of the last whole one are left out. */
+/** Number of stixel columns of the image. Pixels right of the last whole column are ignored. */
 VF_FN int32_t vf_stixel_columns(const struct vf_stixel_geometry *g, const struct vf_stixel_tuning *t)
 {
     return g->level[0][0].width / t->stixel_width_px;
 }
 
-/** Disparity of a row of a column [1/256 px], the mean or the median of those of its `width` pixels that count, or
- *  VF_STIXEL_NONE. confidence: of these pixels; units: of a pixel's disparity in one pixel; disparities: the result is
- *  less than that many pixels. */
-VF_FN uint32_t vf_stixel_reduce(const uint16_t *pixel, const uint8_t *confidence, int32_t width, int32_t median,
-                                uint32_t units, int32_t disparities)
+/** Disparity of a row of a column [1/256 px]: mean of those of its `width` pixels that stixels use, or VF_STIXEL_NONE.
+ *  confidence: of these pixels; units: units of `pixel` per px of disparity; disparities: upper limit of the result
+ *  [px]. */
+VF_FN uint32_t vf_stixel_reduce(const uint16_t *pixel, const uint8_t *confidence, int32_t width, uint32_t units,
+                                int32_t disparities)
 {
-    uint32_t sum = 0, count = 0, middle = 0;
+    uint32_t sum = 0, count = 0;
     for (int32_t i = 0; i < width; i++) {
         if (!vf_stixel_counts(pixel[i], confidence[i])) continue;
         sum += pixel[i];
         count++;
     }
     if (!count) return VF_STIXEL_NONE;
-    for (int32_t i = 0; i < width && median;
-         i++) { /* fewer than half lie below the median; with its equals at least half */
-        uint32_t below = 0, upto = 0;
-        for (int32_t k = 0; k < width; k++) {
-            if (!vf_stixel_counts(pixel[k], confidence[k])) continue;
-            below += pixel[k] < pixel[i];
-            upto += pixel[k] <= pixel[i];
-        }
-        if (vf_stixel_counts(pixel[i], confidence[i]) && 2 * below < count && 2 * upto >= count) middle = pixel[i];
-    }
-    const uint32_t divisor = (median ? 1 : count) * units,
-                   value = (2 * (median ? middle : sum) * VF_STIXEL_PX + divisor) / (2 * divisor);
+    const uint32_t divisor = count * units, value = (2 * sum * VF_STIXEL_PX + divisor) / (2 * divisor);
     const uint32_t most = (uint32_t)disparities * VF_STIXEL_PX - 1;
     return value < most ? value : most == VF_STIXEL_NONE ? most - 1 : most;
 }
 
-/** 1 if a row of a column, and a pixel on either side of it, is bright and without texture, as sky is. pixel: row of
- *  the picture, from its first pixel. */
-VF_FN int32_t vf_stixel_blank(const uint8_t *pixel, int32_t left, int32_t width, int32_t picture_width, int32_t grey)
+/** Least brightness of a blank row [grey levels]: sky is brighter than shadow without texture. */
+#define VF_STIXEL_SKY_GREY 100
+
+/** 1 if a row of a column, with one pixel on either side, is bright and without texture, as sky. pixel: the image row,
+ *  from its first pixel; left: first pixel of the column. */
+VF_FN int32_t vf_stixel_blank(const uint8_t *pixel, int32_t left, int32_t width, int32_t picture_width)
 {
     const int32_t first = vf_max(left - 1, 0), last = vf_min(left + width, picture_width - 1);
     int32_t least = 255, most = 0;
@@ -159,10 +152,10 @@ VF_FN int32_t vf_stixel_blank(const uint8_t *pixel, int32_t left, int32_t width,
         least = vf_min(least, pixel[x]);
         most = vf_max(most, pixel[x]);
     }
-    return least >= grey && most - least <= VF_STIXEL_BLANK_GREY;
+    return least >= VF_STIXEL_SKY_GREY && most - least <= VF_STIXEL_BLANK_GREY;
 }
 
-/** Segment one column: host form. Its disparities, the horizon and the ground model must be there. */
+/** Host form: segments one column. Requires its disparities, the horizon and the ground model. */
 void vf_stixel_segment_column(const struct vf_stixel_view *s, int32_t column);
 
 #endif

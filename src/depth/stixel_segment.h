@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* stixel_segment: the second half of stixel. Energy terms of a column's segmentation (data terms, priors, transitions)
- * and the recursions of the dynamic programme that finds its minimum.
+/* stixel_segment: second half of stixel. Energy terms of a column's segmentation (data terms, priors, transitions) and
+ * the recursions of the dynamic programming that minimises it.
  *
  * In      disparities of a column from the bottom; ground model of every row; horizon; tables
  * Out     segments of the column from the bottom up
- * Rule    see stixel.h. Two recursions run side by side from row to row. "Background" is ground below the horizon and
- *         sky above it: both have no parameter of their own, so the cost of such a segment is a prefix sum less its
- *         value at the base, and it is enough to carry along the best open segment (the row at which it began, and its
- *         cost less the prefix sum there). An object has its mean disparity as a parameter, so all of its base rows
- *         must be tried for each top row
+ * Rule    stixel.h. Two recursions advance together, row by row. Background (ground below the horizon, sky above) has
+ *         no parameter: a segment's cost is a difference of prefix sums. The best open segment is therefore enough,
+ *         stored as its first row and its cost minus the prefix sum there. An object has its mean disparity as
+ *         parameter, so for each top row all base rows are tried
  * Exact   integers in 1/4096 nat and 1/256 px
- * Shared  all of it, but for the order in which pairs of base and top are tried (stixel.c: for each top all bases;
- *         kernels/depth/stixel_solve.cuh: by tiles, and bases that cannot win are skipped), and vf_object_start_cost(),
- *         which the kernel also has in two halves for pairs within a tile: make_pairs() adds what is known ahead,
- *         solve_tile() the rest. Order does not matter: ties go to the lower base in both
+ * Shared  all arithmetic. Written twice: the order of base and top pairs (stixel.c: all bases for each top;
+ *         kernels/depth/stixel_solve.cuh: by tiles, without bases that cannot win). The kernel also splits
+ *         vf_object_start_cost() for pairs within a tile: make_pairs() adds the transition's own cost, solve_tile() the
+ *         cost of the rows below. Ties go to the lower base in host form and kernel
  *
- * Rows count from the bottom of the picture, 0 to height - 1. Ground ends below the row of the horizon, sky begins with
- * it. In the authors' program that row is neither, so that sky never follows ground.
+ * Rows count from the bottom of the image, 0 to height - 1. Ground ends below the horizon row, sky begins with it.
  */
 #ifndef VF_STIXEL_SEGMENT_H
 #define VF_STIXEL_SEGMENT_H
@@ -25,41 +23,42 @@
 
 #if VFRONT_STIXELS
 
-#define VF_STIXEL_IMPOSSIBLE (1 << 30) /* cost of a state that cannot be reached */
-/* More than any possible segmentation costs: 2160 rows of 7.5 nats, and two segments. */
+#define VF_STIXEL_IMPOSSIBLE (1 << 30) /* cost of an unreachable state of the dynamic programming */
+/* Cost that no possible segmentation reaches [nat/4096]: 2160 rows of 7.5 nats, and two segments, cost less. */
 #define VF_STIXEL_COST_MAX (1 << 28)
-/* Cost of a transition that must not be taken: two of them may be added to VF_STIXEL_IMPOSSIBLE. */
+/* Cost of a forbidden transition [nat/4096]. Two of these can be added to VF_STIXEL_IMPOSSIBLE. */
 #define VF_STIXEL_FORBIDDEN (VF_STIXEL_COST_MAX + VF_STIXEL_COST_MAX / 2)
-/* Bits of the extra cost of a segment in quarters of a nat: at the highest, one segment is cheapest. */
+/* Number of bits of the extra cost per segment [1/4 nat] that limits the number of segments. At the highest extra cost,
+ * one segment is cheapest. */
 #define VF_STIXEL_SEGMENT_COST_BITS 16
 
-/** Classes, with the values of vfront_stixel_type_t. */
+/** Classes of a segment, with the values of vfront_stixel_type_t. */
 enum { VF_GROUND = 0, VF_OBJECT = 1, VF_SKY = 2, VF_UNKNOWN = 3 };
 
 /** Segment of a column: rows base .. top, from the bottom. */
 struct vf_segment {
     uint16_t base, top;
-    int32_t mean_q8;    /* mean disparity [px/256]; -1: no valid disparity in it */
-    int32_t type, cost; /* class; its data terms and the transition into it [nat/4096] */
+    int32_t mean_q8;    /* mean disparity [px/256]; -1: no valid disparity */
+    int32_t type, cost; /* class VF_GROUND...; cost: data terms plus the transition into it [nat/4096] */
 };
 
-/** Parameters that all rows of a column share. */
+/** Parameters shared by all rows of a column. */
 struct vf_column_model {
     const struct vf_stixel_tables *tables;
     int32_t height, horizon, disparities;
-    int32_t left_px;              /* first pixel of the column */
-    int32_t support;              /* rows up to the highest with a valid disparity; once the column is known */
-    int32_t hidden;               /* rows at the bottom whose ground camera 1 does not see: vf_stixel_hidden() */
-    int32_t outlier, outlier_sky; /* cost of an outlier [nat/4096] */
-    int32_t segment_cost;         /* extra cost of each segment beside the model's [nat/4096] */
+    int32_t left_px;              /* image column of the stixel column's first pixel [px] */
+    int32_t support;              /* number of rows up to the highest row with a valid disparity; set by sum_rows() */
+    int32_t hidden;               /* number of bottom rows whose ground lies outside camera 1's image */
+    int32_t outlier, outlier_sky; /* cost of an outlier in ground or object, and in sky [nat/4096] */
+    int32_t segment_cost;         /* extra cost of each segment, which limits their number [nat/4096] */
 };
 
-/** Number of rows at the bottom of a column, up to the horizon, whose ground has its match left of camera 1's first
- *  column: the expected disparity is more than the column's distance from the left border. ground: falls from row to
+/** Number of bottom rows, up to the horizon, whose ground has its match left of camera 1's first column. In these rows
+ *  the expected disparity exceeds the column's distance from the left border. ground: disparity falls from row to
  *  row. */
 VF_FN int32_t vf_stixel_hidden(const struct vf_ground_model *ground, int32_t horizon, int32_t left_px)
 {
-    int32_t low = 0, high = horizon; /* rows below low are hidden, those from high on are not */
+    int32_t low = 0, high = horizon; /* rows below low are hidden, rows from high on are not */
     while (low < high) {
         const int32_t middle = (low + high) / 2, hidden = ground[middle].expected_q8 > left_px * VF_STIXEL_PX;
         low = hidden ? middle + 1 : low;
@@ -68,7 +67,8 @@ VF_FN int32_t vf_stixel_hidden(const struct vf_ground_model *ground, int32_t hor
     return low;
 }
 
-/** ground: models of all rows; horizon: -1 without a road, and then there is no model. */
+/** Parameters of a column. ground: ground models of all rows, not read without a road; horizon: row of the horizon from
+ *  the bottom, -1 without a road. */
 VF_FN struct vf_column_model vf_column_model_of(const struct vf_stixel_view *s, const struct vf_stixel_tables *tables,
                                                 const struct vf_ground_model *ground, int32_t horizon, int32_t column)
 {
@@ -86,12 +86,14 @@ VF_FN struct vf_column_model vf_column_model_of(const struct vf_stixel_view *s, 
     return m;
 }
 
-/** Extra cost of a segment [nat/4096], from quarters of a nat. */
+/** Converts the extra cost of a segment from quarters of a nat to nat/4096. */
 VF_FN int32_t vf_stixel_segment_cost(int32_t quarters) { return quarters * (VF_STIXEL_NAT / 4); }
 
 /* ---- data terms -------------------------------------------------------------------------------------------------- */
 
-/** Gaussian cost of a disparity `off_q8` away from its expected value, cut at the cost of an outlier. */
+/** Gaussian cost of a disparity that differs from the expected one by off_q8 [px/256], at most the cost of an outlier.
+ *  norm: cost of the expected disparity [nat/4096]; weight: factor of the squared difference [2^-24 nat/4096 per
+ *  (px/256)^2]. */
 VF_FN int32_t vf_stixel_gauss(int32_t off_q8, int32_t norm, uint32_t weight, int32_t outlier)
 {
     const uint64_t square = (uint64_t)((int64_t)off_q8 * off_q8), most = (uint64_t)1 << 32;
@@ -108,20 +110,20 @@ VF_FN int32_t vf_stixel_ground_data(const struct vf_ground_model *g, uint32_t di
                : vf_stixel_gauss((int32_t)disparity - g->expected_q8, g->norm, g->weight, outlier);
 }
 
-/** Integer disparity of a row: index of the row in tables.object_cost. `disparities` without a valid disparity. */
+/** Integer disparity of a row, its index in tables.object_cost; `disparities` without a valid disparity. */
 VF_FN int32_t vf_stixel_bin(uint32_t disparity, int32_t disparities)
 {
     return disparity == VF_STIXEL_NONE ? disparities : (int32_t)(disparity / VF_STIXEL_PX);
 }
 
-/** Data term of a row as sky, relative to an object, in which a row without a disparity costs nothing. blank: the row
- *  is bright and without texture. A disparity that the matcher finds there is that of what is beside or below the sky,
- *  so mostly a small one: sky is as likely as the object that suits the disparity best at VF_STIXEL_BLANK_FAR times the
- *  slack, by a nat likelier at 0, and less by a nat for each time as much. */
+/** Data term of a row as sky, relative to an object, where a row without a disparity costs 0. blank: 1: the row is
+ *  bright and without texture. Disparities in blank rows come from their surroundings and are mostly small. Sky then
+ *  costs at most as much as the best object, plus a linear term: -1 nat at disparity 0, 0 at VF_STIXEL_BLANK_FAR times
+ *  tables.slack_q8. */
 VF_FN int32_t vf_stixel_sky_data(const struct vf_column_model *m, int32_t row, uint32_t disparity, int32_t blank)
 {
     const int32_t slack_q8 = m->tables->slack_q8;
-    if (disparity == VF_STIXEL_NONE && !blank) return row < m->support ? -VF_LN_MISSING : -VF_LN_TOPLESS;
+    if (disparity == VF_STIXEL_NONE && !blank) return row < m->support ? -VF_LN_MISSING : -VF_LN_NO_SUPPORT;
     if (disparity == VF_STIXEL_NONE) return -VF_LN_BLANK;
     const int32_t known = vf_stixel_gauss((int32_t)disparity, VF_NORM_SKY, VF_WEIGHT_SKY, m->outlier_sky),
                   far_q8 = VF_STIXEL_BLANK_FAR * slack_q8,
@@ -130,7 +132,7 @@ VF_FN int32_t vf_stixel_sky_data(const struct vf_column_model *m, int32_t row, u
     return blank ? vf_min(known, matched) : known;
 }
 
-/** Data term of a row as background: ground below the horizon, sky from there on. ground: models of all rows. */
+/** Data term of a row as background: ground below the horizon, sky from the horizon on. ground: models of all rows. */
 VF_FN int32_t vf_background_data(const struct vf_column_model *m, const struct vf_ground_model *ground, int32_t row,
                                  uint32_t disparity, int32_t blank)
 {
@@ -138,15 +140,15 @@ VF_FN int32_t vf_background_data(const struct vf_column_model *m, const struct v
                             : vf_stixel_sky_data(m, row, disparity, blank);
 }
 
-/** Disparity of a row as the segmentation sees it: none where the ground is hidden from camera 1, and all that the
- *  matcher can find there is something farther. */
+/** Disparity of a row for the segmentation: VF_STIXEL_NONE where the ground is hidden from camera 1, because the
+ *  matcher finds only something farther there. */
 VF_FN uint32_t vf_stixel_seen(const struct vf_column_model *m, int32_t row, uint32_t disparity)
 {
     return row < m->hidden ? VF_STIXEL_NONE : disparity;
 }
 
-/** Mean of n disparities [1/256 px], from twice their sum plus one and tables.inverse_q31[n]. Rounded down; of
- *  thousands of rows with large disparities now and then up. */
+/** Mean of n disparities [1/256 px], from twice their sum plus one and tables.inverse_q31[n]. Rounded down, rarely up
+ *  for thousands of rows with large disparities. */
 VF_FN int32_t vf_stixel_mean(uint32_t sum_twice_one, uint32_t inverse_q31)
 {
     return (int32_t)((uint64_t)sum_twice_one * inverse_q31 >> 32);
@@ -154,25 +156,26 @@ VF_FN int32_t vf_stixel_mean(uint32_t sum_twice_one, uint32_t inverse_q31)
 
 /* ---- transitions ------------------------------------------------------------------------------------------------- */
 
-/** Transition costs into a segment that begins at a row [nat/4096], without the cost of what lies below. The cost of an
- *  object after ground or sky is a step function of its mean disparity; that of an object after an object is in
+/** Transition costs into a segment that begins at a row [nat/4096], without the cost of the rows below. For an object
+ *  after ground or sky they are a step function of its mean disparity. Those of an object after an object are in
  *  vf_object_end. */
 struct vf_transition {
-    int32_t above_q8, below_q8;                   /* object after ground or sky: limits of the steps [px/256] */
-    int32_t above_cost, below_cost, between_cost; /* with a mean beyond above_q8, below below_q8, between them */
-    int32_t object_cost;                          /* object after an object: class prior */
-    int32_t background_cost;                      /* ground or sky after what may precede it: class prior */
-    int32_t length_cost;                          /* every segment: prior of its top */
+    int32_t above_q8, below_q8; /* object after ground or sky: mean disparities at which its cost steps [px/256] */
+    /* object after ground or sky: cost if its mean disparity is above above_q8, below below_q8, between */
+    int32_t above_cost, below_cost, between_cost;
+    int32_t object_cost;     /* object after object: prior of the class */
+    int32_t background_cost; /* ground or sky after any class that may precede: prior of the class */
+    int32_t length_cost;     /* every segment: prior of its top row */
 };
 
-/** Transition costs at row `base`. ground_q8: disparity of the road in the row before; unused at row 0. */
+/** Transition costs at row `base`. ground_q8: road disparity in the row below `base`; unused at row 0. */
 VF_FN struct vf_transition vf_transition_at(const struct vf_stixel_tables *t, int32_t disparities, int32_t horizon,
                                             int32_t ground_q8, int32_t base)
 {
     const int32_t *logs = t->log_q16, most = disparities * VF_STIXEL_PX;
     struct vf_transition b;
     b.length_cost = t->length_cost[base];
-    if (base == 0) { /* an object at the bottom of the picture: any mean; ground there is vf_background_at_bottom() */
+    if (base == 0) { /* object at the bottom row: any mean; ground: vf_background_at_bottom() */
         b.above_q8 = VF_STIXEL_IMPOSSIBLE;
         b.below_q8 = -1;
         b.above_cost = b.below_cost = 0;
@@ -180,7 +183,7 @@ VF_FN struct vf_transition vf_transition_at(const struct vf_stixel_tables *t, in
         b.object_cost = b.background_cost = VF_STIXEL_FORBIDDEN;
         return b;
     }
-    if (base - 1 >= horizon) { /* after sky an object must be nearer than the slack */
+    if (base - 1 >= horizon) { /* after sky an object needs a mean disparity above slack_q8 */
         b.above_q8 = t->slack_q8;
         b.below_q8 = 0;
         b.above_cost = vf_stixel_log(logs, (uint32_t)(most - t->slack_q8));
@@ -198,14 +201,14 @@ VF_FN struct vf_transition vf_transition_at(const struct vf_stixel_tables *t, in
     return b;
 }
 
-/** Extra prior of the object that stands on the bottom row, by its top. */
+/** Extra prior of an object that begins on the bottom row, by its top row [nat/4096]. */
 VF_FN int32_t vf_stixel_bottom_prior(const struct vf_column_model *m, int32_t top)
 {
     return top <= m->horizon ? VF_LN_2 : 0;
 }
 
-/** Transition from an object into the object above it, by the mean and depth range of the one below: when the one above
- *  is nearer, when it is farther. Its mean is uniform in what is left of the disparities. */
+/** Cost of the transition from an object to a nearer and to a farther object above it [nat/4096]. mean_q8, range_q8:
+ *  mean and depth range of the lower one [px/256]. The upper mean is uniform over the remaining disparities. */
 VF_FN int32_t vf_object_nearer_cost(const struct vf_column_model *m, int32_t mean_q8, int32_t range_q8)
 {
     return vf_stixel_log(m->tables->log_q16, (uint32_t)vf_max(m->disparities * VF_STIXEL_PX - mean_q8 - range_q8, 1)) +
@@ -218,11 +221,12 @@ VF_FN int32_t vf_object_farther_cost(const struct vf_column_model *m, int32_t me
 
 /* ---- recursion of objects ---------------------------------------------------------------------------------------- */
 
-/** State of the best object that ends at a row, as the next row needs it. The object above it must be nearer than
- *  nearer_q8 or farther than farther_q8; costs are those of all rows up to this one plus that transition. */
+/** Best object that ends at a row, for segments that begin at the next row. An object above it needs a mean disparity
+ *  above nearer_q8 or below farther_q8 [px/256]. nearer_cost, farther_cost: cost of all rows up to this row plus the
+ *  transition into that object [nat/4096]. */
 struct vf_object_end {
     int32_t nearer_q8, farther_q8, nearer_cost, farther_cost;
-    int32_t background_cost; /* cost of all rows up to this one: ground or sky may follow */
+    int32_t background_cost; /* cost of all rows up to this row, to which ground or sky may be added */
 };
 VF_FN struct vf_object_end vf_object_end_none(void)
 {
@@ -231,8 +235,8 @@ VF_FN struct vf_object_end vf_object_end_none(void)
     return none;
 }
 
-/** cost: of all rows up to the object's top; from VF_STIXEL_COST_MAX on there is none. Ground or sky may follow any
- *  object; in the authors' program sky follows objects of at least 3 px alone. */
+/** Describes an object that ends at a row, for the next row. cost: of all rows up to this row, VF_STIXEL_COST_MAX or
+ *  more: no object; mean_q8: mean disparity of the object. Ground and sky may follow any object. */
 VF_FN struct vf_object_end vf_object_end_at(const struct vf_column_model *m, int32_t cost, int32_t mean_q8)
 {
     const int32_t range_q8 = m->tables->object_range_q8[(uint32_t)mean_q8 / VF_STIXEL_PX];
@@ -249,12 +253,15 @@ VF_FN struct vf_object_end vf_object_end_at(const struct vf_column_model *m, int
 /** Least cost of all rows below a row plus the transition into an object that begins there: a step function of its mean
  *  disparity. */
 struct vf_object_start {
-    int32_t above_q8, below_q8, above_cost, below_cost, between_cost; /* after ground or sky */
-    int32_t nearer_q8, farther_q8, nearer_cost, farther_cost;         /* after an object; never between */
+    /* Object after ground or sky: limits of its mean disparity [px/256]; costs above, below and between the limits. */
+    int32_t above_q8, below_q8, above_cost, below_cost, between_cost;
+    /* Object after an object: limits of its mean disparity [px/256]; costs above and below. Means between are
+     * impossible. */
+    int32_t nearer_q8, farther_q8, nearer_cost, farther_cost;
 };
 
-/** b: transition costs of the row; end, background: costs of what ends at the row before (at row 0:
- *  vf_object_end_none(), 0). */
+/** Costs of an object that begins at a row. b: transition costs of the row; end, background: the object, and the cost
+ *  of ground or sky, that end at the row before (at row 0: vf_object_end_none(), 0). */
 VF_FN struct vf_object_start vf_object_start_at(const struct vf_transition *b, int32_t segment_cost,
                                                 const struct vf_object_end *end, int32_t background)
 {
@@ -273,7 +280,8 @@ VF_FN struct vf_object_start vf_object_start_at(const struct vf_transition *b, i
     return o;
 }
 
-/** Value of the step function at a mean: after an object, after ground or sky, the lesser of both. */
+/** Cost of an object that begins at a row with mean disparity mean_q8, if an object precedes.
+ *  vf_object_after_background(): if ground or sky precedes. vf_object_start_cost(): the lesser of these two. */
 VF_FN int32_t vf_object_after_object(const struct vf_object_start *o, int32_t mean_q8)
 {
     return mean_q8 > o->nearer_q8 ? o->nearer_cost : mean_q8 < o->farther_q8 ? o->farther_cost : VF_STIXEL_IMPOSSIBLE;
@@ -287,7 +295,7 @@ VF_FN int32_t vf_object_start_cost(const struct vf_object_start *o, int32_t mean
     return vf_min(vf_object_after_object(o, mean_q8), vf_object_after_background(o, mean_q8));
 }
 
-/** Class of the segment below an object with that base and mean. */
+/** Class of the segment below an object that begins at row `base` and has mean mean_q8. */
 VF_FN int32_t vf_object_predecessor(const struct vf_object_start *o, int32_t mean_q8, int32_t base, int32_t horizon)
 {
     const int after_object = vf_object_after_object(o, mean_q8) <= vf_object_after_background(o, mean_q8);
@@ -296,43 +304,45 @@ VF_FN int32_t vf_object_predecessor(const struct vf_object_start *o, int32_t mea
 
 /* ---- recursion of ground and sky --------------------------------------------------------------------------------- */
 
-/** Row of the background recursion. `sum` and what is subtracted in after_object and after_ground are prefix sums of
- *  vf_background_data(). */
+/** Step of the recursion of background, that is ground and sky, at a row. */
 struct vf_background_step {
-    int32_t after_object,
-        after_ground; /* transition into background that begins at the row, less the prefix sum below it */
-    int32_t sum;      /* prefix sum up to the row */
-    int32_t reset;    /* least value of the open segment: ends ground at the horizon */
+    /* cost of the transition into ground or sky that begins at the row, after an object or after ground; minus the
+     * prefix sum of vf_background_data() below the row */
+    int32_t after_object, after_ground;
+    int32_t sum;   /* prefix sum of vf_background_data() up to the row */
+    int32_t reset; /* least value of vf_background_open(): above any cost at the horizon, where ground ends */
 };
 VF_FN struct vf_background_step vf_background_step_at(const struct vf_column_model *m, const struct vf_transition *b,
                                                       int32_t row, int32_t sum_below, int32_t sum_through)
 {
     struct vf_background_step step;
     step.after_object = b->background_cost + b->length_cost + m->segment_cost - sum_below;
-    step.after_ground = row < m->horizon           ? step.after_object
-                        : row == m->horizon && row ? step.after_object - b->background_cost /* sky: the only class */
+    step.after_ground = row < m->horizon ? step.after_object
+                        /* no class prior: only sky may follow */
+                        : row == m->horizon && row ? step.after_object - b->background_cost
                                                    : VF_STIXEL_FORBIDDEN;
     step.sum = sum_through;
     step.reset = row == m->horizon ? VF_STIXEL_IMPOSSIBLE : INT32_MIN;
     return step;
 }
 
-/** Open segment of ground at the bottom of the column: its cost less the prefix sum there. Its back-pointer is 0. */
+/** Cost of the ground segment that begins at the bottom of the column. Its back-pointer is 0. */
 VF_FN int32_t vf_background_at_bottom(const struct vf_column_model *m)
 {
     return VF_LN_2 + m->tables->length_cost[0] + m->segment_cost;
 }
 
-/** Best open segment after a row: kept, or begun there. open: after the row before; object, background: costs of what
- *  ends at the row before. */
+/** Value of the best segment of ground or sky that covers a row, continued or begun there. Value: cost of all rows up
+ *  to the row minus the prefix sum of vf_background_data(). open: value at the row before; object, background: least
+ *  costs of all rows if an object, or if ground or sky, ends at the row before. */
 VF_FN int32_t vf_background_open(const struct vf_background_step *step, int32_t open, int32_t object,
                                  int32_t background)
 {
     return vf_min(object + step->after_object, vf_min(vf_max(open, step->reset), background + step->after_ground));
 }
 
-/** Class below the open segment if it begins at the row; -1: it is kept. Arguments as above; ties keep it, then go to
- *  the object. */
+/** Class of the segment below the open segment of ground or sky, if this begins at the row; -1 if it continues.
+ *  Arguments: those of vf_background_open(). Ties continue the segment, then prefer the object. */
 VF_FN int32_t vf_background_predecessor(const struct vf_background_step *step, int32_t open, int32_t object,
                                         int32_t background)
 {
@@ -343,12 +353,13 @@ VF_FN int32_t vf_background_predecessor(const struct vf_background_step *step, i
 
 /* ---- back-pointers and segments ---------------------------------------------------------------------------------- */
 
-/** Back-pointer of a segment: its base, and the class of the segment below it. */
+/** Back-pointer of a segment: its base, and the class of the segment below it. vf_back_base(), vf_back_type(): its two
+ *  parts. */
 VF_FN int32_t vf_back_pointer(int32_t base, int32_t type) { return base * 4 + type; }
 VF_FN int32_t vf_back_base(int32_t back) { return back >> 2; }
 VF_FN int32_t vf_back_type(int32_t back) { return back & 3; }
 
-/** Least costs of all rows up to a row, by the class of the segment that ends there. */
+/** Least costs of all rows up to a row, by class of the segment that ends there. */
 struct vf_row_costs {
     int32_t ground, object, sky;
 };
@@ -366,8 +377,8 @@ VF_FN int32_t vf_row_cost(const struct vf_row_costs *c, int32_t type)
     return type == VF_GROUND ? c->ground : type == VF_OBJECT ? c->object : c->sky;
 }
 
-/** Cheapest class: at the top of the column, that of the last segment of the best segmentation. Ties: object, ground,
- *  sky. */
+/** Cheapest class of the segment that ends at a row; at the top row, class of the best segmentation's last segment.
+ *  Ties: object, ground, sky. */
 VF_FN int32_t vf_row_best_type(const struct vf_row_costs *c)
 {
     const int32_t type = c->ground < c->object ? VF_GROUND : VF_OBJECT;
@@ -375,7 +386,7 @@ VF_FN int32_t vf_row_best_type(const struct vf_row_costs *c)
 }
 
 /** Follows the back-pointers from the top of a column, whose last segment has class `type`. Lists tops and classes of
- *  at most VFRONT_SEGMENTS segments, from the top, as back-pointers are packed. Returns the number of segments. */
+ *  at most VFRONT_SEGMENTS segments, from the top, packed as back-pointers. Returns the number of segments. */
 VF_FN int32_t vf_backtrack(int32_t height, int32_t type, const uint16_t *object_back, const uint16_t *background_back,
                            uint16_t *list)
 {
@@ -389,9 +400,10 @@ VF_FN int32_t vf_backtrack(int32_t height, int32_t type, const uint16_t *object_
     return count;
 }
 
-/** Segment from its sums: twice: twice the sum of its `valid` valid disparities [px/256]; cost: with its extra cost;
- *  ground_q8: disparity of the road at its base. An object nearer to infinity than one pixel becomes sky; not where it
- *  begins below the horizon: there it becomes unknown if the road is nearer by more than the slack. */
+/** Segment from sums over its rows. twice: twice the sum of its `valid` valid disparities [px/256]; cost: including
+ *  model.segment_cost; ground_q8: road disparity at its base. An object of less than 1 px disparity becomes sky if it
+ *  begins above the horizon. Below the horizon it becomes unknown if the road's disparity exceeds its mean by more than
+ *  tables.slack_q8. */
 VF_FN struct vf_segment vf_segment_of(const struct vf_column_model *m, int32_t type, int32_t base, int32_t top,
                                       uint32_t twice, uint32_t valid, int32_t ground_q8, int32_t cost)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables of stixel, made in vfront_init(). */
+/* Makes the tables of stixel, in vfront_init(). */
 #include "stixel_tables.h"
 
-#include <math.h> /* sqrt, which is an instruction, correctly rounded */
+#include <math.h> /* sqrt: one instruction, correctly rounded */
 
 #include "stixel.h"
 
@@ -19,8 +19,8 @@ double vf_stixel_ln(double x)
     return 2.0 * t * p + power * 0.69314718055994531;
 }
 
-/** erf x = 2 x e^(-x^2) / sqrt(pi) * (1 + 2 x^2 / 3 + ...): all terms are positive. e^(-x^2) is one over the series of
- *  e^(x^2). */
+/** erf x = 2 x e^(-x^2) / sqrt(pi) * (1 + 2 x^2 / 3 + ...), all terms positive. e^(-x^2) is the inverse of the series
+ *  of e^(x^2). */
 double vf_stixel_erf_series(double x)
 {
     if (x > 6.0) return 1.0;
@@ -37,18 +37,19 @@ double vf_stixel_erf_series(double x)
     return 1.1283791670955126 * x * sum / inverse;
 }
 
-/** Cost in fixed point, rounded to nearest [nat/4096]. */
+/** Converts a cost in nat to nat/4096, rounded to nearest. */
 static int32_t nats(double cost) { return (int32_t)(cost * VF_STIXEL_NAT + (cost < 0.0 ? -0.5 : 0.5)); }
 
-/** Data terms of objects: Gaussian about the mean, cut at the cost of an outlier, and at 0: disparities are whole
- *  pixels here, and none is more than certain. Its sigma follows from the row's disparity, not from the mean. sigma: of
- *  a disparity [px]. */
+/** Makes the data terms of objects: Gaussian about the mean, limited to 0 .. cost of an outlier, for whole-pixel
+ *  disparities. scale: focal length times baseline [m px]; sigma: of a disparity [px]; depth_m: depth of an object. The
+ *  sigma of a row follows from its own disparity, not from the mean. */
 static void make_object_costs(struct vf_stixel_tables *t, double scale, double sigma, double depth_m,
                               int32_t disparities)
 {
     const double outlier = vf_stixel_ln(disparities / VF_OUTLIER);
     for (int32_t d = 0; d < disparities; d++) {
-        const double spread = (double)d * d * depth_m / scale, variance = sigma * sigma + spread * spread;
+        const double range_sigma = (double)d * d * depth_m / scale,
+                     variance = sigma * sigma + range_sigma * range_sigma;
         const double root = sqrt(2.0 * variance),
                      inside = 0.5 * (vf_stixel_erf_series((disparities - d) / root) + vf_stixel_erf_series(d / root));
         const double norm = vf_stixel_ln(inside * sqrt(variance) * 2.5066282746310002 / (1.0 - VF_OUTLIER));
@@ -65,7 +66,7 @@ static void make_object_costs(struct vf_stixel_tables *t, double scale, double s
     }
 }
 
-/** Direction bin of every column, and the factor from depth to distance. */
+/** Makes the direction bin of every column, and the ratio of distance to depth. */
 static void make_directions(struct vf_stixel_tables *t, const struct vf_stixel_view *s)
 {
     const int32_t columns = vf_stixel_columns(&s->geometry, &s->tuning), width = s->tuning.stixel_width_px;
@@ -82,7 +83,7 @@ void vf_stixel_make(struct vf_stixel_tables *t, const struct vf_stixel_view *s)
 {
     const int32_t disparities = s->tuning.dense_disparities, height = s->geometry.level[0][0].height;
     const double scale = vf_stixel_scale(s->geometry.focal_px[0], s->geometry.pair.baseline_m),
-                 depth_m = 0.001 * s->tuning.stixel_depth_mm;
+                 depth_m = 0.001 * s->geometry.stixel_model.depth_mm;
     memset(t, 0, sizeof *t);
     for (int32_t i = 0; i <= VF_LOG_STEPS; i++)
         t->log_q16[i] = (int32_t)(vf_stixel_ln(1.0 + i / (double)VF_LOG_STEPS) * 65536.0 + 0.5);
@@ -92,8 +93,8 @@ void vf_stixel_make(struct vf_stixel_tables *t, const struct vf_stixel_view *s)
     for (int32_t d = 1; d < disparities; d++)
         t->object_range_q8[d] = (int32_t)((d - scale / (scale / d + depth_m)) * VF_STIXEL_PX + 0.5);
     for (int32_t i = 0; i < VF_ROAD_ANGLES; i++) vf_sincos((91 + i) * 0.017453292519943295, &t->sine[i], &t->cosine[i]);
-    t->slack_q8 = (s->tuning.stixel_slack_mpx * VF_STIXEL_PX + 500) / 1000;
-    make_object_costs(t, scale, 0.001 * s->tuning.stixel_object_mpx, depth_m, disparities);
+    t->slack_q8 = (s->geometry.stixel_model.slack_mpx * VF_STIXEL_PX + 500) / 1000;
+    make_object_costs(t, scale, 0.001 * s->geometry.stixel_model.object_mpx, depth_m, disparities);
     make_directions(t, s);
 }
 

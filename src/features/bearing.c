@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of bearing, and its preparation: the grids. */
+/* Host form of bearing. */
 #include "bearing.h"
 
 void vf_bearing_host(const struct vf_bearing_view *s)

@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* bearing: viewing direction of every key point.
+/* bearing: bearing (unit vector in camera axes) of every key point.
  *
- * In      keys of the key points (select); the camera's grid of bearings (camera/grid.h)
- * Out     for every key point, in the order of the result: its bearing and the position and level that matching needs;
- *         the first key point of every level
- * Rule    vf_bearing_at(): cubic interpolation in the grid of bearings
+ * In      keys of the key points (select); bearing grid of the camera (camera/grid.h)
+ * Out     every key point in the order of the result: bearing, and position and level for matching; index of the first
+ *         key point of every level
+ * Rule    vf_bearing_at(): cubic interpolation in the bearing grid
  * Exact   single precision in one order; roots and quotients correctly rounded
- * Shared  all arithmetic: vf_bearing_point(), vf_bearing_mark_level() serve host form and kernel
+ * Shared  all arithmetic: vf_bearing_point(), vf_bearing_mark_level()
  * Memory  the grid, 16 bytes a node; 64 bytes a key point and camera
  */
 #ifndef VF_BEARING_H
 #define VF_BEARING_H
 
 #include "camera/grid.h"
-#include "core/prepare.h"
-#include "core/view.h"
+#include "base/prepare.h"
+#include "base/view.h"
 #include "select.h"
 
-/** Key point, as stereo and match read it. */
+/** Key point as input of stereo and match. */
 struct vf_point {
-    /* unit vector in camera axes. Uncalibrated camera: pinhole without distortion, focal length = picture width */
+    /* Unit vector in camera axes. Uncalibrated camera: pinhole without distortion, focal length = image width. */
     float bearing[3];
-    int32_t x_q16, y_q16; /* level 0 coordinates */
-    int16_t u, v;         /* pixel of its level */
+    int32_t x_q16, y_q16; /* position [1/65536 px of level 0] */
+    int16_t u, v;         /* column and row on its level [px] */
     int32_t level;
-    float step; /* size of a pixel of its level [px of level 0] */
+    float step; /* size of a pixel of the key point's level [px of level 0] */
 };
 
 struct vf_bearing_memory {
-    /* grid of bearings, row by row, geometry.nodes_x in each; written once, by vfront_init() */
+    /* Bearing grid, row by row, geometry.nodes_x in each row. Written once, by vfront_init(). */
     struct vf_node node[VFRONT_CAMERAS][VF_NODES(VFRONT_WIDTH) * VF_NODES(VFRONT_HEIGHT)];
-    /* by parity: match reads the previous frame's as well */
+    /* [parity][camera]: key points of this and of the previous frame, which match compares. */
     struct vf_point point[2][VFRONT_CAMERAS][VFRONT_KEYPOINTS];
     uint32_t count[2][VFRONT_CAMERAS];
-    uint32_t first[2][VFRONT_CAMERAS][VFRONT_SCALES + 1]; /* index of each level's first key point; last: count */
+    /* [parity][camera][level]: index of the level's first key point; last element: number of key points */
+    uint32_t first[2][VFRONT_CAMERAS][VFRONT_SCALES + 1];
 };
 
-/* View of bearing: core/view.h. */
+/* View of bearing (base/view.h). */
 /* clang-format off */
 #define VF_READS_bearing(X) X(select)
 #define VF_BEFORE_bearing(X)
@@ -51,10 +52,10 @@ struct vf_bearing_view {
 };
 VF_HOST_FORM(bearing);
 
-/** Grids of bearings of all cameras. */
+/** Computes the bearing grids of all cameras. Called by vfront_init(). */
 vfront_status_t vf_bearing_prepare(const struct vf_prepare *p, const struct vf_bearing_view *s);
 
-/** Key point of a key. `node`: the camera's grid of bearings. */
+/** Makes a key point from a corner's sort key. node: bearing grid of the camera. */
 VF_FN struct vf_point vf_bearing_point(const struct vf_bearing_view *s, const struct vf_node *node, int32_t camera,
                                        uint64_t key)
 {
@@ -71,9 +72,9 @@ VF_FN struct vf_point vf_bearing_point(const struct vf_bearing_view *s, const st
     return p;
 }
 
-/** Write first[] of the levels that begin at key point i; the last key point also fills the levels behind its own.
- *  Called once for each of `count` key points, which are sorted by level, with its level and that of the key point
- *  before, `previous` (any for i = 0). */
+/** Writes first[] of the levels that begin at key point i; the last key point also writes the levels after its own.
+ *  Called once for each of `count` key points, sorted by level. previous: level of the key point before (any value for
+ *  i = 0). */
 VF_FN void vf_bearing_mark_level(uint32_t first[VFRONT_SCALES + 1], uint32_t i, uint32_t count, int32_t previous,
                                  int32_t level)
 {
@@ -81,14 +82,14 @@ VF_FN void vf_bearing_mark_level(uint32_t first[VFRONT_SCALES + 1], uint32_t i, 
     for (int32_t l = level + 1; i + 1 == count && l <= VFRONT_SCALES; l++) first[l] = count;
 }
 
-/** Write first[] for a camera without key points. */
+/** Writes first[] for a camera without key points. */
 VF_FN void vf_bearing_mark_empty(uint32_t first[VFRONT_SCALES + 1])
 {
     for (int32_t l = 0; l <= VFRONT_SCALES; l++) first[l] = 0;
 }
 
-/** 1 if two key points are more than 4 px of the coarser of their levels apart along an axis. The uniqueness ratio test
- *  compares the best match with the best one that lies apart from it. */
+/** 1 if two key points are more than 4 px apart along an axis, in pixels of the coarser of their levels. The ratio test
+ *  compares the best match with the best one that is apart from it. */
 VF_FN int vf_points_apart(const struct vf_point *best, const struct vf_point *other)
 {
     const float step = best->step > other->step ? best->step : other->step, near_q16 = 4.0f * 65536.0f * step;

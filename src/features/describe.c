@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of describe: a key point at a time. */
+/* Host form of describe: one key point at a time. */
 #include "describe.h"
 
 #include "image/scale.h"
@@ -8,18 +8,19 @@
 
 #include "describe_pattern.h"
 
-/** Sides of the squares of pixels that hold the disc and the rotated pattern. The first has one row and column more
- *  than the disc, so that rows are whole vectors. */
+/** Side of the square that contains the disc of the moments [px]: one more than its diameter, so that rows are whole
+ *  vectors. */
 #define DISC_SIDE (2 * VF_DISC_RADIUS + 2)
+/** Side of the square that contains the rotated pattern of point pairs [px]. */
 #define PATTERN_SIDE (2 * VF_PATTERN_RADIUS + 1)
 
 static const int8_t pattern[256][4] = {VF_PATTERN_PAIRS};
 
-/** Points of the pattern: first and second of each pair in turn. */
+/** Number of points of the pattern: the first and second point of each pair in turn. */
 #define POINTS 512
 
-/** First pixel of the square of `side` px around (x, y): in the level where the square lies within it, else of a
- *  mirrored copy in `scratch`. *pitch: bytes from row to row there. */
+/** First pixel of the square of `side` px around (x, y): in the level, or in a mirrored copy in `scratch` if the square
+ *  crosses the border. *pitch: bytes from row to row. */
 static const uint8_t *square(const uint8_t *pixels, const struct vf_level *l, int32_t x, int32_t y, int32_t side,
                              uint8_t *scratch, ptrdiff_t *pitch)
 {
@@ -35,8 +36,7 @@ static const uint8_t *square(const uint8_t *pixels, const struct vf_level *l, in
     return scratch;
 }
 
-/** Masks of the rows of the disc, by half width: all ones in the columns that lie within `half` px of the middle, else
- *  0. */
+/** Mask of column u from the middle, in a row of the disc with half width `half` px: all ones inside, 0 outside. */
 #define IN(half, u) (u) <= (half) && (u) >= -(half) ? -1 : 0
 #define IN4(half, u) IN(half, u), IN(half, u + 1), IN(half, u + 2), IN(half, u + 3)
 #define ROW(half)                                                                                                      \
@@ -48,8 +48,8 @@ static const int16_t within[VF_DISC_RADIUS + 1][DISC_SIDE] = {ROW(0),  ROW(1),  
                                                               ROW(6),  ROW(7),  ROW(8),  ROW(9), ROW(10), ROW(11),
                                                               ROW(12), ROW(13), ROW(14), ROW(15)};
 
-/** Sums of the columns of the disc around `middle`: sum of grey levels, sum_v of grey levels times row. Rows v and -v
- *  are added together; all columns of the square are read, and pixels outside the disc are masked. */
+/** Column sums over the disc around `middle`. sum: grey levels; sum_v: grey level times row. Rows v and -v are added
+ *  together. All columns of the square are read, and pixels outside the disc are masked. */
 VF_HOT static void sum_columns(int16_t *restrict sum, int16_t *restrict sum_v, const uint8_t *restrict middle,
                                ptrdiff_t pitch)
 {
@@ -80,7 +80,7 @@ static void moments(const uint8_t *disc, ptrdiff_t pitch, int32_t *mx, int32_t *
     }
 }
 
-/** Points of the pattern as two rows, so that vector code does not take them apart for each key point. */
+/** Points of the pattern as separate x and y arrays, for vector code. */
 struct points {
     int16_t x[POINTS], y[POINTS];
 };
@@ -92,7 +92,7 @@ static void take_apart(struct points *p)
     }
 }
 
-/** Offsets from the key point [bytes] of the rotated points of the pattern. */
+/** Offsets of the rotated pattern points from the key point [bytes]. */
 VF_HOT static void rotate_pattern(int32_t *restrict offset, const struct points *restrict at, int32_t pitch,
                                   struct vf_rotation_q14 t)
 {
@@ -100,7 +100,8 @@ VF_HOT static void rotate_pattern(int32_t *restrict offset, const struct points 
         offset[i] = vf_rotated_y(t, at->x[i], at->y[i]) * pitch + vf_rotated_x(t, at->x[i], at->y[i]);
 }
 
-/** Descriptor of the key point in the middle of a smoothed square. */
+/** Descriptor of the key point in the middle of a square of its smoothed level. at: points of the pattern; t: rotation
+ *  of the pattern. */
 static vfront_descriptor_t compare_pairs(const struct points *at, const uint8_t *smooth, ptrdiff_t pitch,
                                          struct vf_rotation_q14 t)
 {
@@ -111,14 +112,14 @@ static vfront_descriptor_t compare_pairs(const struct points *at, const uint8_t 
     for (int32_t i = 0; i < 8; i++) {
         const int32_t *pair = offset + 64 * i;
         uint32_t word = 0;
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int32_t k = 31; k >= 0; k--) word = 2 * word + (centre[pair[2 * k]] < centre[pair[2 * k + 1]]);
         d.word[i] = word;
     }
     return d;
 }
 
-/** Angle and descriptor of the i-th key point. */
+/** Computes angle and descriptor of the i-th key point of a camera. */
 static void describe_one(const struct vf_describe_view *s, const struct points *at, int32_t camera, int32_t i)
 {
     struct vf_describe_memory *m = s->describe;

@@ -4,15 +4,16 @@
  *
  * In      keys of the key points, levels, smoothed levels
  * Out     an angle and 256 bits a key point, in the order of the result
- * Rule    the orientation is the direction of the intensity centroid of a disc of radius 15 px. Its cosine and sine in
- *         1/2^14 rotate the point pairs of describe_pattern.h; bit i is 1 if the smoothed level is darker at the first
- *         point of pair i than at the second. Levels are mirrored about their outermost pixels
- * Exact   integers, but for one root and two quotients, correctly rounded, and the angle's polynomial
- * Shared  the rotation, vf_describe_rotation(), and the angle. Not shared, because each is written for its machine's
- *         vector instructions: moments of the disc (host: columns of 16-bit integers; kernel: a warp, a lane a row, dot
- *         products of four bytes), rotation of the pattern (kernel: two-way dot products of bytes where there are any,
- *         else vf_rotated_x(), vf_rotated_y() as in the host form), comparison of the pairs (host: 32 bits in turn;
- *         kernel: eight bits a lane). All are sums of integers, so order plays no part
+ * Rule    - orientation: direction of the intensity centroid of a disc of radius 15 px. Its cosine and sine [1/16384]
+ *           rotate the point pairs of describe_pattern.h
+ *         - bit i: 1 if the smoothed level is darker at the first point of pair i than at the second. Levels are
+ *           mirrored at their borders
+ * Exact   integers, except one root and two quotients, correctly rounded, and the polynomial of the angle
+ * Shared  rotation, vf_describe_rotation(); angle. Written twice, for the vector instructions of each machine: moments
+ *         of the disc (host: columns of 16-bit integers; kernel: one warp, a row per lane, dot products of four bytes),
+ *         rotation of the pattern (kernel: two-way dot products of bytes if available, else vf_rotated_x() and
+ *         vf_rotated_y() as on the host), comparison of the pairs (host: 32 bits in turn; kernel: eight bits per lane).
+ *         All are integer sums, independent of order
  * Memory  72 bytes a key point and camera
  */
 #ifndef VF_DESCRIBE_H
@@ -26,7 +27,8 @@
 
 #if VFRONT_DESCRIPTORS
 struct vf_describe_memory {
-    /* by parity: match reads the previous frame's as well */
+    /* [parity][camera]: descriptors, and orientations -pi..pi [rad], of this and of the previous frame, which match
+     * compares. */
     vfront_descriptor_t descriptor[2][VFRONT_CAMERAS][VFRONT_KEYPOINTS];
     float angle[2][VFRONT_CAMERAS][VFRONT_KEYPOINTS];
 };
@@ -36,7 +38,7 @@ struct vf_describe_memory {
 };
 #endif
 
-/* View of describe: core/view.h. */
+/* View of describe (base/view.h). */
 /* clang-format off */
 #define VF_READS_describe(X) X(ingest) X(rectify) X(scale) X(smooth) X(select)
 #define VF_BEFORE_describe(X)
@@ -52,20 +54,20 @@ struct vf_describe_view {
 };
 VF_HOST_FORM(describe);
 
-/** Radius of the disc of the orientation; most that a rotated pattern point can lie from the key point along an axis
- *  [px of the level]. */
-#define VF_DISC_RADIUS 15
+#define VF_DISC_RADIUS 15 /* radius of the disc whose moments give the orientation [px of the level] */
+/** Largest distance of a rotated pattern point from the key point along an axis [px of the level]. */
 #define VF_PATTERN_RADIUS 18
 
-/** Half the width of the disc in the row (column) v from its centre: 15 15 15 15 14 14 14 13 13 12 11 10 9 8 6 3. */
+/** Half width of the disc in the row (column) v from its centre [px]: 15 15 15 15 14 14 14 13 13 12 11 10 9 8 6 3. */
 VF_FN int32_t vf_disc_half(int32_t v) { return (int32_t)(0x3689abcddeeeffffull >> 4 * vf_abs(v) & 15); }
 
-/** Rotation in the picture: cosine and sine in 1/2^14. */
+/** Image rotation: cosine and sine [1/16384]. */
 struct vf_rotation_q14 {
     int32_t cos_q14, sin_q14;
 };
 
-/** Rotation that takes the x axis to the direction of (mx, my), the first moments of the disc; none if both are 0. */
+/** Rotation that turns the x axis to the direction of (mx, my), the first moments of the disc. Identity if both are
+ *  0. */
 VF_FN struct vf_rotation_q14 vf_describe_rotation(int32_t mx, int32_t my)
 {
     const float x = (float)mx, y = (float)my, length = sqrtf(x * x + y * y);
@@ -76,7 +78,7 @@ VF_FN struct vf_rotation_q14 vf_describe_rotation(int32_t mx, int32_t my)
     return t;
 }
 
-/** Coordinates of the pattern point (x, y) after the rotation, rounded to a pixel. */
+/** Coordinates of the pattern point (x, y) after rotation, rounded to a pixel. */
 VF_FN int32_t vf_rotated_x(struct vf_rotation_q14 t, int32_t x, int32_t y)
 {
     return (x * t.cos_q14 - y * t.sin_q14 + 8192) >> 14;
@@ -93,7 +95,7 @@ VF_FN uint32_t vf_hamming_distance(const vfront_descriptor_t *a, const vfront_de
 #ifdef __CUDA_ARCH__
     for (int i = 0; i < 8; i++) bits += (uint32_t)__popc(a->word[i] ^ b->word[i]);
 #else
-    uint32_t bytes = 0; /* four counts of bits, each at most 64 */
+    uint32_t bytes = 0; /* four counts of one bits, one for each byte of a word, each at most 64 */
     for (int i = 0; i < 8; i++) {
         uint32_t w = a->word[i] ^ b->word[i];
         w -= w >> 1 & 0x55555555u;
@@ -106,7 +108,7 @@ VF_FN uint32_t vf_hamming_distance(const vfront_descriptor_t *a, const vfront_de
     return bits;
 }
 
-/** Absolute difference of two angles of -pi..pi around the circle, 0..pi [rad]. */
+/** Absolute difference of two angles in -pi..pi: 0..pi [rad]. */
 VF_FN float vf_angle_difference(float a, float b)
 {
     const float d = fabsf(a - b), round = 6.283185307f - d;
@@ -115,12 +117,11 @@ VF_FN float vf_angle_difference(float a, float b)
 
 /* ---- matches of descriptors, for stereo and match ---------------------------------------------------------------- */
 
-/** Match candidate packed as distance << 16 | index: the minimum is the best match, the one of lowest index among
- *  equals. */
+/** Match candidate packed as distance << 16 | index. The minimum is the best match; of equal distances the lowest index
+ *  wins. */
 VF_FN uint32_t vf_packed_match(uint32_t distance, uint32_t index) { return distance << 16 | index; }
 
-/** Uniqueness ratio test: 1 if the best distance is at most ratio_percent of the second best, or there is no such
- *  test. */
+/** Ratio test: 1 if the best distance is at most ratio_percent of the second best. ratio_percent 100: always 1. */
 VF_FN int vf_ratio_test(int32_t ratio_percent, uint32_t distance, uint32_t second)
 {
     return ratio_percent == 100 || distance * 100 <= second * (uint32_t)ratio_percent;

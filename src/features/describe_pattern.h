@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The 256 point pairs that a descriptor compares: {x, y of the first, x, y of the second}, px from the key point,
- * before the rotation by its orientation. They are data of others: the pairs that E. Rublee, V. Rabaud, K. Konolige and
- * G. Bradski learnt for ORB (An efficient alternative to SIFT or SURF, ICCV 2011, 4.3), as OpenCV publishes them under
- * the BSD licence; descriptors of other pairs would not match those of any other program. tests/features/describe.c and
- * tests/features/opencv_orb.py compare them with OpenCV's. */
+/* The 256 point pairs of a descriptor: {x, y of the first, x, y of the second} [px from the key point, before
+ * rotation]. They are the pairs learnt for ORB by E. Rublee, V. Rabaud, K. Konolige and G. Bradski (An efficient
+ * alternative to SIFT or SURF, ICCV 2011, 4.3), as OpenCV publishes them under the BSD licence. Descriptors of other
+ * pairs would not match those of other programs. tests/features/describe.c and tests/features/opencv_orb.py compare
+ * them with OpenCV's. */
 #define VF_PATTERN_PAIRS \
     {8, -3, 9, 5}, {4, 2, 7, -12}, {-11, 9, -8, 2}, {7, -12, 12, -13}, {2, -13, 2, 12}, {1, -7, 1, 6}, {-2, -10, -2, -4},      \
     {-13, -13, -11, -8}, {-13, -3, -12, -9}, {10, 4, 11, 9}, {-13, -8, -8, -9}, {-11, 7, -9, 12}, {7, 7, 12, 6},               \

@@ -1,36 +1,41 @@
 /* SPDX-License-Identifier: MIT */
 /* Host form of detect: row by row, with a ring buffer of the last 2 * radius + 1 rows of NMS scores. Rows are searched
- * in chunks, by plain code over bytes and 16-bit integers that compilers turn into vectors: a quick test; the scores of
- * all pixels of a chunk where any passes; the local maxima. Only these are listed and ranked. */
+ * in chunks, by plain code over bytes and 16-bit integers that compilers vectorise: a quick test, scores of all pixels
+ * of a chunk where any passes, local maxima. Only these are listed and ranked. */
 #include "detect.h"
 
 #include "image/ingest.h"
 #include "image/scale.h"
 
-/** Pixels of a row that are tested and scored together: as many bytes as a vector register holds, of x86-64 one of
- *  AVX2. Twice as many do not fit into registers. */
+/** Number of pixels of a row that are tested and scored together: the bytes of a vector register (AVX2 on x86-64).
+ *  Chunks of twice as many need more registers than there are. */
 #ifdef __x86_64__
 #define CHUNK 32
 #else
 #define CHUNK 16
 #endif
 
-/** Ring buffer of the rows around the one on which corners are suppressed: NMS scores, row y at row_slot(y), with a
- *  margin of zeros on both sides, and behind it room for the rest of a chunk. */
-#define WINDOW (2 * VF_NMS_RADIUS_MAX + 1)
-struct window {
-    uint16_t nms[WINDOW][VFRONT_WIDTH + CHUNK + 2 * VF_NMS_RADIUS_MAX];
-    uint8_t flag[VFRONT_WIDTH + CHUNK]; /* 1: the pixel may be a corner; of another row, it is a local maximum */
-    uint16_t column[VFRONT_WIDTH];      /* columns of the local maxima */
-    uint16_t cull[VFRONT_WIDTH], cell[VFRONT_WIDTH]; /* column of the culling cell, of the cell, of each pixel */
+/** Number of rows of the ring buffer: the largest window of non-maximum suppression. */
+#define RING_ROWS (2 * VF_NMS_RADIUS_MAX + 1)
+
+/** Ring buffer of the rows around the row being suppressed. nms: scores for non-maximum suppression, row y at
+ *  row_slot(y). Each row has a margin of zeros on both sides and room for the rest of a chunk. */
+struct ring {
+    uint16_t nms[RING_ROWS][VFRONT_WIDTH + CHUNK + 2 * VF_NMS_RADIUS_MAX];
+    /* [column]: 1: the pixel may be a corner; after suppression, 1: local maximum */
+    uint8_t flag[VFRONT_WIDTH + CHUNK];
+    uint16_t column[VFRONT_WIDTH]; /* columns of a row's local maxima */
+    /* [x]: grid column of the culling cell, and of the cell for new tracks, that pixel x lies in */
+    uint16_t cull[VFRONT_WIDTH], cell[VFRONT_WIDTH];
 };
 
 /** Search of one level of one camera. */
 struct search {
     const struct vf_detect_view *step;
-    struct window *window;
+    struct ring *ring;
     const uint8_t *pixels;
-    uint64_t *best, *second, *corner; /* keys of the level's culling cells, of the cells */
+    /* keys of the level's culling cells: best, second; keys of the cells for new tracks: corner */
+    uint64_t *best, *second, *corner;
     int32_t camera, level, pitch, framed;
     uint32_t step_q16;
     struct vf_detect_limits limits;
@@ -41,8 +46,8 @@ struct search {
 
 /* ---- quick test -------------------------------------------------------------------------------------------------- */
 
-/** Quick test: candidate[x] = 1 where the segment test may pass, for x = first..last. An arc of nine holds a pixel of
- *  both pairs of opposite pixels on the axes. */
+/** Quick test: candidate[x] = 1 where the segment test may pass, x = first..last. An arc of nine contains a pixel of
+ *  each of the two pairs of opposite pixels on the axes. */
 VF_HOT static void quick_test(uint8_t *restrict candidate, const uint8_t *row, ptrdiff_t pitch, int32_t first,
                               int32_t last, uint8_t threshold)
 {
@@ -55,7 +60,7 @@ VF_HOT static void quick_test(uint8_t *restrict candidate, const uint8_t *row, p
     }
 }
 
-/** 1 if any flag of a chunk is set. */
+/** 1 if any of the CHUNK flags of a chunk is set. */
 static inline int any(const uint8_t *flag)
 {
     uint64_t eight[CHUNK / 8], all = 0;
@@ -66,15 +71,16 @@ static inline int any(const uint8_t *flag)
 
 /* ---- scores of the pixels of a chunk ----------------------------------------------------------------------------- */
 
-/** What decides on the score of a pixel: tuning values; low is the first threshold where there is no second one. */
+/** Parameters of the corner score. first: the first, higher threshold; low: the second threshold, or the first if there
+ *  is no second one. */
 struct rule {
     uint8_t first, low;
     int32_t arc, arc_most, score;
 };
 
-/** Grey levels of the circles around a chunk's pixels. */
+/** Addresses of the circle pixels and of the centre, for a chunk of pixels. */
 struct circles {
-    const uint8_t *pixel[16], *centre; /* of the first; the others follow */
+    const uint8_t *pixel[16], *centre; /* for the chunk's first pixel; those of its other pixels follow */
 };
 static inline struct circles circles_of(const uint8_t *centre, ptrdiff_t pitch)
 {
@@ -84,23 +90,23 @@ static inline struct circles circles_of(const uint8_t *centre, ptrdiff_t pitch)
     return c;
 }
 
-/** Contrast of each circle pixel to the centre in the sign of the arc, 0 if of the other sign [grey levels]. The arc is
- *  bright if the brighter pixel of every opposite pair is brighter than the centre: an arc of nine holds a pixel of
- *  each pair of opposite ones, and both of one. */
+/** Contrast of each circle pixel: difference to the centre in the sign of the arc, 0 in the other sign [grey levels].
+ *  The arc is bright if the brighter pixel of every opposite pair exceeds the centre, because an arc of nine contains a
+ *  pixel of each pair. */
 static inline void contrast_of(uint8_t (*restrict contrast)[CHUNK], const struct circles *c)
 {
     uint8_t darkest[CHUNK], flip[CHUNK];
     memset(darkest, 255, sizeof darkest);
-    VF_PEEL
+    VF_UNROLL_FULL
     for (int i = 0; i < 8; i++) {
-        VF_KEEP
+        VF_KEEP_LOOP
         for (int k = 0; k < CHUNK; k++) darkest[k] = MIN(darkest[k], MAX(c->pixel[i][k], c->pixel[i + 8][k]));
     }
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int k = 0; k < CHUNK; k++) flip[k] = darkest[k] > c->centre[k] ? 0 : 255;
-    VF_PEEL
+    VF_UNROLL_FULL
     for (int i = 0; i < 16; i++) {
-        VF_KEEP
+        VF_KEEP_LOOP
         for (int k = 0; k < CHUNK; k++) {
             const uint8_t at = c->pixel[i][k] ^ flip[k], centre = c->centre[k] ^ flip[k];
             contrast[i][k] = (uint8_t)(at > centre ? at - centre : 0);
@@ -108,49 +114,50 @@ static inline void contrast_of(uint8_t (*restrict contrast)[CHUNK], const struct
     }
 }
 
-/** Least (most) of the eight pixels behind each even one: eight[j] of pixels 2 j + 1 .. 2 j + 8, around the circle. */
+/** Defines a function for minima (LEAST is MIN) or maxima (MAX) of eight circle pixels: eight[j] is that of pixels 2 j
+ *  + 1 .. 2 j + 8. */
 #define EIGHTS(name, LEAST)                                                                                            \
     static inline void name(uint8_t(*restrict eight)[CHUNK], uint8_t(*restrict of)[CHUNK])                             \
     {                                                                                                                  \
         uint8_t two[8][CHUNK], four[8][CHUNK];                                                                         \
-        VF_PEEL                                                                                                        \
+        VF_UNROLL_FULL                                                                                                 \
         for (int j = 0; j < 8; j++) {                                                                                  \
-            VF_KEEP                                                                                                    \
+            VF_KEEP_LOOP                                                                                               \
             for (int k = 0; k < CHUNK; k++) two[j][k] = LEAST(of[2 * j + 1][k], of[(2 * j + 2) & 15][k]);              \
         }                                                                                                              \
-        VF_PEEL                                                                                                        \
+        VF_UNROLL_FULL                                                                                                 \
         for (int j = 0; j < 8; j++) {                                                                                  \
-            VF_KEEP                                                                                                    \
+            VF_KEEP_LOOP                                                                                               \
             for (int k = 0; k < CHUNK; k++) four[j][k] = LEAST(two[j][k], two[(j + 1) & 7][k]);                        \
         }                                                                                                              \
-        VF_PEEL                                                                                                        \
+        VF_UNROLL_FULL                                                                                                 \
         for (int j = 0; j < 8; j++) {                                                                                  \
-            VF_KEEP                                                                                                    \
+            VF_KEEP_LOOP                                                                                               \
             for (int k = 0; k < CHUNK; k++) eight[j][k] = LEAST(four[j][k], four[(j + 2) & 7][k]);                     \
         }                                                                                                              \
     }
 EIGHTS(least_of_eights, MIN)
 EIGHTS(most_of_eights, MAX)
 
-/** From the least of eight pixels to that of arc - 1, 8..15, which the runs of `arc` pixels from 2 j and from 2 j + 1
- *  have in common. */
+/** Extends both[j], the minimum of the 8 circle pixels from 2 j + 1 on, to arc - 1 pixels (8..15). Two runs of `arc`
+ *  pixels contain these pixels: from 2 j on, and from 2 j + 1 on. */
 static inline void least_of_both(uint8_t (*restrict both)[CHUNK], uint8_t (*restrict contrast)[CHUNK], int32_t arc)
 {
     for (int32_t i = 9; i < arc; i++)
         for (int j = 0; j < 8; j++) {
-            VF_KEEP
+            VF_KEEP_LOOP
             for (int k = 0; k < CHUNK; k++) both[j][k] = MIN(both[j][k], contrast[(2 * j + i) & 15][k]);
         }
 }
 
-/** Largest minimum of the runs of `arc` pixels. */
+/** Largest minimum contrast of a run of `arc` contiguous circle pixels. both: result of least_of_both(). */
 static inline void best_run(uint8_t *restrict best, uint8_t (*restrict both)[CHUNK],
                             uint8_t (*restrict contrast)[CHUNK], int32_t arc)
 {
     memset(best, 0, CHUNK);
-    VF_PEEL
+    VF_UNROLL_FULL
     for (int j = 0; j < 8; j++) {
-        VF_KEEP
+        VF_KEEP_LOOP
         for (int k = 0; k < CHUNK; k++) {
             const uint8_t end = MAX(contrast[2 * j][k], contrast[(2 * j + arc) & 15][k]);
             best[k] = MAX(best[k], MIN(both[j][k], end));
@@ -158,14 +165,15 @@ static inline void best_run(uint8_t *restrict best, uint8_t (*restrict both)[CHU
     }
 }
 
-/** For each pixel, the largest minimum of the runs of `arc` pixels that it is part of. */
+/** For each circle pixel, the largest minimum contrast of the runs of `arc` pixels that contain it. */
 static inline void best_runs(uint8_t (*restrict best)[CHUNK], uint8_t (*restrict both)[CHUNK],
                              uint8_t (*restrict contrast)[CHUNK], int32_t arc)
 {
-    uint8_t least[16][CHUNK], eight[8][CHUNK]; /* minimum of the run from each pixel; most of eight of these */
-    VF_PEEL
+    /* minimum contrast of the run that starts at each pixel; greatest of eight of these */
+    uint8_t least[16][CHUNK], eight[8][CHUNK];
+    VF_UNROLL_FULL
     for (int j = 0; j < 8; j++) {
-        VF_KEEP
+        VF_KEEP_LOOP
         for (int k = 0; k < CHUNK; k++) {
             least[2 * j][k] = MIN(both[j][k], contrast[2 * j][k]);
             least[2 * j + 1][k] = MIN(both[j][k], contrast[(2 * j + arc) & 15][k]);
@@ -174,13 +182,13 @@ static inline void best_runs(uint8_t (*restrict best)[CHUNK], uint8_t (*restrict
     most_of_eights(eight, least);
     for (int32_t i = 8; i < arc - 1; i++)
         for (int j = 0; j < 8; j++) {
-            VF_KEEP
+            VF_KEEP_LOOP
             for (int k = 0; k < CHUNK; k++)
                 eight[(j + 4) & 7][k] = MAX(eight[(j + 4) & 7][k], least[(2 * j - i) & 15][k]);
         }
-    VF_PEEL
+    VF_UNROLL_FULL
     for (int j = 0; j < 8; j++) {
-        VF_KEEP
+        VF_KEEP_LOOP
         for (int k = 0; k < CHUNK; k++) {
             best[2 * j][k] = MAX(eight[(j + 4) & 7][k], least[(2 * j - arc + 1) & 15][k]);
             best[2 * j + 1][k] = MAX(eight[(j + 4) & 7][k], least[2 * j + 1][k]);
@@ -188,15 +196,15 @@ static inline void best_runs(uint8_t (*restrict best)[CHUNK], uint8_t (*restrict
     }
 }
 
-/** SAD-A: sum of contrasts over the arc, which is all pixels of the runs whose minimum contrast is above the threshold.
- *  best: for each pixel, the largest such minimum of the runs that it is part of. */
+/** Corner score SAD-A: sum of contrasts over the arc, that is over all pixels in a run whose minimum contrast exceeds
+ *  the threshold. best: result of best_runs(). */
 static inline void sum_arc(uint16_t *restrict score, uint8_t (*restrict contrast)[CHUNK],
                            uint8_t (*restrict best)[CHUNK], const uint8_t *restrict threshold)
 {
     memset(score, 0, CHUNK * sizeof *score);
-    VF_PEEL
+    VF_UNROLL_FULL
     for (int i = 0; i < 16; i++) {
-        VF_KEEP
+        VF_KEEP_LOOP
         for (int k = 0; k < CHUNK; k++) {
             const uint8_t counted = best[i][k] > threshold[k] ? 255 : 0;
             score[k] = (uint16_t)(score[k] + (counted & contrast[i][k]));
@@ -204,12 +212,12 @@ static inline void sum_arc(uint16_t *restrict score, uint8_t (*restrict contrast
     }
 }
 
-/** SAD-B: sum of absolute differences over the circle. */
+/** Corner score SAD-B: sum of absolute differences to the centre over the circle. */
 static inline void sum_circle(uint16_t *restrict score, const struct circles *c)
 {
     memset(score, 0, CHUNK * sizeof *score);
     for (int i = 0; i < 16; i++) {
-        VF_KEEP
+        VF_KEEP_LOOP
         for (int k = 0; k < CHUNK; k++) {
             const uint8_t at = c->pixel[i][k], centre = c->centre[k];
             score[k] = (uint16_t)(score[k] + (at > centre ? at - centre : centre - at));
@@ -217,59 +225,60 @@ static inline void sum_circle(uint16_t *restrict score, const struct circles *c)
     }
 }
 
-/** NMS scores, as vf_detect_nms_score(), from corner scores. Some arc is long enough at every threshold below `reach`,
- *  and too long below `spot`. */
+/** Scores for non-maximum suppression, as vf_detect_nms_score(), from corner scores. At thresholds below reach[k],
+ *  pixel k has an arc of at least `arc` pixels; at thresholds below blob[k], an arc of more than arc_most pixels. */
 static inline void nms_scores(uint16_t *restrict nms, const uint16_t *restrict score, const uint8_t *restrict reach,
-                              const uint8_t *restrict spot, uint8_t first, uint8_t low)
+                              const uint8_t *restrict blob, uint8_t first, uint8_t low)
 {
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int k = 0; k < CHUNK; k++) {
-        const int strong = (reach[k] > first) & (spot[k] <= first), weak = (reach[k] > low) & (spot[k] <= low);
+        const int high = (reach[k] > first) & (blob[k] <= first), low_only = (reach[k] > low) & (blob[k] <= low);
         const uint16_t corner = score[k];
-        nms[k] = (uint16_t)(strong ? corner + VF_NMS_STRONG : weak ? corner : 0);
+        nms[k] = (uint16_t)(high ? corner + VF_NMS_HIGH : low_only ? corner : 0);
     }
 }
 
-/** NMS scores of the pixels of a chunk; they stay as they are, 0, where none is a corner. */
+/** Computes the scores of a chunk for non-maximum suppression. Leaves nms[] at 0 if no pixel is a corner. */
 static inline void score_chunk(struct rule rule, uint16_t *restrict nms, const uint8_t *centre, ptrdiff_t pitch)
 {
     const struct circles circles = circles_of(centre, pitch);
-    uint8_t contrast[16][CHUNK], both[8][CHUNK], best[16][CHUNK], reach[CHUNK], spot[CHUNK] = {0};
+    uint8_t contrast[16][CHUNK], both[8][CHUNK], best[16][CHUNK], reach[CHUNK], blob[CHUNK] = {0};
     uint8_t corner[CHUNK], threshold[CHUNK];
     uint16_t score[CHUNK];
     contrast_of(contrast, &circles);
     if (rule.arc_most < 16) {
         least_of_eights(both, contrast);
         least_of_both(both, contrast, rule.arc_most + 1);
-        best_run(spot, both, contrast, rule.arc_most + 1);
+        best_run(blob, both, contrast, rule.arc_most + 1);
     }
     least_of_eights(both, contrast);
     least_of_both(both, contrast, rule.arc);
     best_run(reach, both, contrast, rule.arc);
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int k = 0; k < CHUNK; k++) corner[k] = reach[k] > rule.low;
     if (!any(corner)) return;
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int k = 0; k < CHUNK; k++)
-        threshold[k] = ((reach[k] > rule.first) & (spot[k] <= rule.first)) ? rule.first : rule.low;
+        threshold[k] = ((reach[k] > rule.first) & (blob[k] <= rule.first)) ? rule.first : rule.low;
     if (rule.score == VFRONT_SCORE_SAD_A) {
         best_runs(best, both, contrast, rule.arc);
         sum_arc(score, contrast, best, threshold);
     } else if (rule.score == VFRONT_SCORE_SAD_B) {
         sum_circle(score, &circles);
     } else {
-        VF_KEEP
+        VF_KEEP_LOOP
         for (int k = 0; k < CHUNK; k++) score[k] = (uint16_t)(reach[k] - 1);
     }
-    nms_scores(nms, score, reach, spot, rule.first, rule.low);
+    nms_scores(nms, score, reach, blob, rule.first, rule.low);
 }
 
-/** The same by any rule, and by the standard one, whose circles are folded without an index that is computed. */
-VF_LOOP static void score_any(struct rule rule, uint16_t *restrict nms, const uint8_t *centre, ptrdiff_t pitch)
+/** Calls score_chunk() for any rule. score_standard(): for the default rule, whose constant arc length removes computed
+ *  indices. */
+VF_HOT_FLAT static void score_any(struct rule rule, uint16_t *restrict nms, const uint8_t *centre, ptrdiff_t pitch)
 {
     score_chunk(rule, nms, centre, pitch);
 }
-VF_LOOP static void score_standard(struct rule rule, uint16_t *restrict nms, const uint8_t *centre, ptrdiff_t pitch)
+VF_HOT_FLAT static void score_standard(struct rule rule, uint16_t *restrict nms, const uint8_t *centre, ptrdiff_t pitch)
 {
     const struct rule standard = {rule.first, rule.low, 9, 16, VFRONT_SCORE_SAD_A};
     score_chunk(standard, nms, centre, pitch);
@@ -278,31 +287,28 @@ VF_LOOP static void score_standard(struct rule rule, uint16_t *restrict nms, con
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /** Index of row y in the ring buffer; y may be -1. */
-static int32_t row_slot(int32_t y) { return (y + VF_NMS_RADIUS_MAX) % WINDOW; }
+static int32_t row_slot(int32_t y) { return (y + VF_NMS_RADIUS_MAX) % RING_ROWS; }
 
-/** NMS scores of row y, from column 0. */
-static uint16_t *window_row(const struct search *q, int32_t y)
-{
-    return q->window->nms[row_slot(y)] + VF_NMS_RADIUS_MAX;
-}
+/** Scores of row y in the ring buffer, from column 0 on. */
+static uint16_t *ring_row(const struct search *q, int32_t y) { return q->ring->nms[row_slot(y)] + VF_NMS_RADIUS_MAX; }
 
 static struct rule rule_of(const struct vf_detect_tuning *t)
 {
     const struct rule rule = {(uint8_t)t->detect_threshold,
                               (uint8_t)(t->detect_threshold_low ? t->detect_threshold_low : t->detect_threshold),
-                              t->detect_arc, t->detect_arc_most, t->detect_score};
+                              VF_DETECT_ARC, t->detect_arc_most, t->detect_score};
     return rule;
 }
 
-/** Scores of the pixels of row y within the limits, and some behind. The last chunk ends with the row, even if it
- *  overlaps the one before; in a row shorter than a chunk, pixels behind its end are scored as well. */
+/** Writes the scores of row y within the limits of the search. The last chunk ends with the row, even if it overlaps
+ *  the chunk before. In a row shorter than a chunk, pixels after its end are scored as well. */
 static void score_chunks(const struct search *q, uint16_t *nms, int32_t y)
 {
     const struct rule rule = rule_of(&q->step->tuning);
     const int standard = rule.arc == 9 && rule.arc_most == 16 && rule.score == VFRONT_SCORE_SAD_A;
     const uint8_t *row = q->pixels + (ptrdiff_t)y * q->pitch;
     const int32_t last_chunk = vf_max(q->limits.x_last + 1 - CHUNK, q->limits.x_first);
-    uint8_t *candidate = q->window->flag;
+    uint8_t *candidate = q->ring->flag;
     quick_test(candidate, row, q->pitch, q->limits.x_first, last_chunk + CHUNK - 1, rule.low);
     for (int32_t x = q->limits.x_first; x < last_chunk + CHUNK; x += CHUNK) {
         const int32_t from = vf_min(x, last_chunk);
@@ -310,7 +316,7 @@ static void score_chunks(const struct search *q, uint16_t *nms, int32_t y)
     }
 }
 
-/** Clear the scores of row y under a mask. */
+/** Clears the scores of masked pixels of row y. */
 static void mask_row(const struct search *q, uint16_t *nms, int32_t y)
 {
     const int32_t pitch0 = q->step->geometry.scale[q->camera][0].pitch, y0 = vf_pixel0(y, q->step_q16);
@@ -320,10 +326,10 @@ static void mask_row(const struct search *q, uint16_t *nms, int32_t y)
             nms[x] = 0;
 }
 
-/** NMS scores of row y, zeros outside the limits. */
+/** Writes row y of the ring buffer: scores for non-maximum suppression, zeros outside the limits of the search. */
 static void score_row(const struct search *q, int32_t y)
 {
-    uint16_t *nms = window_row(q, y), *behind = nms + q->limits.x_last + 1;
+    uint16_t *nms = ring_row(q, y), *behind = nms + q->limits.x_last + 1;
     memset(nms - VF_NMS_RADIUS_MAX, 0, sizeof *nms * (size_t)(q->limits.x_last + 1 + VF_NMS_RADIUS_MAX));
     if (y >= q->limits.y_first && y <= q->limits.y_last) {
         score_chunks(q, nms, y);
@@ -332,9 +338,10 @@ static void score_row(const struct search *q, int32_t y)
     memset(behind, 0, sizeof *nms * (CHUNK + VF_NMS_RADIUS_MAX));
 }
 
-/** Local maxima of a chunk: 1 where no pixel within radius r has a higher NMS score, or the same one and comes earlier
- *  in raster order. A score of 0 is none: no earlier one is less. row: the 2 * r + 1 rows around, at the chunk. */
-static inline void find_maxima(uint8_t *restrict maximum, const uint16_t *const row[WINDOW], int32_t x, int32_t r)
+/** Local maxima of a chunk: 1 where no pixel within radius r has a higher score for non-maximum suppression, or an
+ *  equal score earlier in raster order. A score of 0 is never a maximum, since no earlier one is less. row: the 2 * r +
+ *  1 rows around the chunk. */
+static inline void find_maxima(uint8_t *restrict maximum, const uint16_t *const row[RING_ROWS], int32_t x, int32_t r)
 {
     uint16_t earlier[CHUNK] = {0}, later[CHUNK] = {0};
     for (int32_t dy = -r; dy <= r; dy++)
@@ -342,27 +349,27 @@ static inline void find_maxima(uint8_t *restrict maximum, const uint16_t *const 
             const uint16_t *nms = row[dy + r] + x + dx;
             uint16_t *most = dy < 0 || (dy == 0 && dx < 0) ? earlier : later;
             if (dx == 0 && dy == 0) continue;
-            VF_KEEP
+            VF_KEEP_LOOP
             for (int k = 0; k < CHUNK; k++) most[k] = MAX(most[k], nms[k]);
         }
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int k = 0; k < CHUNK; k++) maximum[k] = (earlier[k] < row[r][x + k]) & (later[k] <= row[r][x + k]);
 }
 
-/** Local maxima of a row, at any radius, and at 1, the default, without loops over the neighbours. */
-VF_LOOP static void find_maxima_any(uint8_t *restrict maximum, const uint16_t *const row[WINDOW], int32_t first,
-                                    int32_t last, int32_t r)
+/** Calls find_maxima() along a row for any radius. find_maxima_1(): for radius 1, the default, with unrolled loops. */
+VF_HOT_FLAT static void find_maxima_any(uint8_t *restrict maximum, const uint16_t *const row[RING_ROWS], int32_t first,
+                                        int32_t last, int32_t r)
 {
     for (int32_t x = first; x <= last; x += CHUNK) find_maxima(maximum + x, row, x, r);
 }
-VF_LOOP static void find_maxima_1(uint8_t *restrict maximum, const uint16_t *const row[WINDOW], int32_t first,
-                                  int32_t last)
+VF_HOT_FLAT static void find_maxima_1(uint8_t *restrict maximum, const uint16_t *const row[RING_ROWS], int32_t first,
+                                      int32_t last)
 {
     for (int32_t x = first; x <= last; x += CHUNK) find_maxima(maximum + x, row, x, 1);
 }
 
-/** List the columns of a row where the flag is set; it must be 0 behind `last`. Returns their number. First come the
- *  groups of eight columns that hold any; few do and branches on them would be mispredicted, so there are none. */
+/** Lists the columns of a row whose flag is set; flags after `last` must be 0. Returns their number. It first lists
+ *  groups of eight columns with any flag, without branches, which would be mispredicted. */
 static int32_t list_columns(const uint8_t *flag, int32_t first, int32_t last, uint16_t *column)
 {
     uint16_t group[VFRONT_WIDTH / 8 + 1];
@@ -381,23 +388,23 @@ static int32_t list_columns(const uint8_t *flag, int32_t first, int32_t last, ui
     return count;
 }
 
-/** Non-maximum suppression of row y: list the columns of the local maxima; returns their number. */
+/** Non-maximum suppression of row y: lists the columns of the local maxima. Returns their number. */
 static int32_t suppress_row(const struct search *q, int32_t y)
 {
     const int32_t first = q->limits.x_first, last = q->limits.x_last, r = q->step->tuning.detect_radius;
-    uint8_t *maximum = q->window->flag;
-    const uint16_t *row[WINDOW];
-    for (int32_t dy = -r; dy <= r; dy++) row[dy + r] = window_row(q, y + dy);
+    uint8_t *maximum = q->ring->flag;
+    const uint16_t *row[RING_ROWS];
+    for (int32_t dy = -r; dy <= r; dy++) row[dy + r] = ring_row(q, y + dy);
     if (r == 1)
         find_maxima_1(maximum, row, first, last);
     else
         find_maxima_any(maximum, row, first, last, r);
-    return list_columns(maximum, first, last, q->window->column);
+    return list_columns(maximum, first, last, q->ring->column);
 }
 
 /* ---- rank and cells ---------------------------------------------------------------------------------------------- */
 
-/** Sums of products of gradients. On its own because compilers recognise this loop and vectorise it. */
+/** Sums the products of `count` gradients, in a separate loop that compilers vectorise. */
 static inline struct vf_harris add_products(const int16_t *gx, const int16_t *gy, int32_t count)
 {
     struct vf_harris h = {0, 0, 0};
@@ -405,14 +412,14 @@ static inline struct vf_harris add_products(const int16_t *gx, const int16_t *gy
     return h;
 }
 
-/** Sums over a window of side x side pixels, side 5 or 7. `first`: the pixel above and left of the window. Rows are
- *  processed as eight columns, a whole vector: ten pixels of a row are read, and gradients outside the window are set
- *  to 0. */
+/** Sums of gradient products over a window of side x side pixels, side 5 or 7. first: the pixel above and left of the
+ *  window. Eight columns are processed, a whole vector: ten pixels of a row are read, and gradients outside the window
+ *  are 0. */
 VF_HOT static struct vf_harris sum_gradients(const uint8_t *first, ptrdiff_t pitch, int32_t side)
 {
     static const int16_t counts[2][8] = {{1, 1, 1, 1, 1, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1, 0}};
     const int16_t *count = counts[side == 7];
-    int16_t across[9][8], along[9][8]; /* rows of pixels after the 1D kernels -1 0 1 and 1 2 1 */
+    int16_t across[9][8], along[9][8]; /* rows after the 1D kernels -1 0 1 and 1 2 1 */
     int16_t gx[7 * 8], gy[7 * 8];
     for (int r = 0; r < side + 2; r++) {
         const uint8_t *row = first + r * pitch;
@@ -429,8 +436,8 @@ VF_HOT static struct vf_harris sum_gradients(const uint8_t *first, ptrdiff_t pit
     return add_products(gx, gy, 8 * side);
 }
 
-/** Sums over 7x7 px. From a copy, because sum_gradients() reads one column more than the VF_HARRIS_RADIUS around a
- *  corner that the level is sure to have. */
+/** Sums of gradient products over 7x7 px, from a copy of the pixels, because sum_gradients() reads one column beyond
+ *  VF_HARRIS_RADIUS. */
 static struct vf_harris sum_gradients_7(const uint8_t *centre, ptrdiff_t pitch)
 {
     uint8_t copy[9][16] = {{0}};
@@ -450,8 +457,8 @@ static uint32_t harris_score(const struct vf_detect_tuning *t, uint32_t corner_s
     return vf_detect_final_score(t, corner_score, seven, five);
 }
 
-/** Raise the best key of a cell. Returns the lower of the best so far and the new key. Both are written whatever they
- *  are: a branch would be mispredicted. */
+/** Raises the best key of a cell. Returns the lower of the old best and the new key. Writes *best in either case,
+ *  because a branch would be mispredicted. */
 static uint64_t raise_key(uint64_t *best, uint64_t key)
 {
     const uint64_t so_far = *best, higher = key > so_far ? key : so_far, lower = key > so_far ? so_far : key;
@@ -459,7 +466,7 @@ static uint64_t raise_key(uint64_t *best, uint64_t key)
     return lower;
 }
 
-/** Suppress and score row y, and raise the best keys of its cells. */
+/** Suppresses non-maxima of row y, scores the corners left, and raises the keys of their cells. */
 static void collect_row(const struct search *q, int32_t y)
 {
     const struct vf_detect_geometry *g = &q->step->geometry;
@@ -467,40 +474,41 @@ static void collect_row(const struct search *q, int32_t y)
     const int32_t y0 = vf_pixel0(y, q->step_q16);
     const ptrdiff_t row = (ptrdiff_t)(y0 / t->cull_height_px) * g->culls_x[q->camera];
     uint64_t *corner = q->corner + y0 / t->cell_height_px * g->cells_x[q->camera];
-    const uint16_t *nms = window_row(q, y), *column = q->window->column;
+    const uint16_t *nms = ring_row(q, y), *column = q->ring->column;
     const int32_t left = suppress_row(q, y);
     for (int32_t k = 0; k < left; k++) {
-        const int32_t x = column[k], strong = nms[x] >= VF_NMS_STRONG;
-        const ptrdiff_t cull = row + q->window->cull[x];
-        uint64_t *best = q->best + cull, *second = q->second + cull, *cell = corner + q->window->cell[x];
-        const uint64_t most = vf_detect_key(strong, 0xffffffffu, 0, 0, 0);
-        if (*second > most && *cell > most) continue; /* weak; the cells have two strong corners, and one */
-        uint32_t score = nms[x] % VF_NMS_STRONG;
+        const int32_t x = column[k], high = nms[x] >= VF_NMS_HIGH;
+        const ptrdiff_t cull = row + q->ring->cull[x];
+        uint64_t *best = q->best + cull, *second = q->second + cull, *cell = corner + q->ring->cell[x];
+        const uint64_t most = vf_detect_key(high, 0xffffffffu, 0, 0, 0);
+        /* a corner of the second threshold cannot replace keys that all pass the first threshold */
+        if (*second > most && *cell > most) continue;
+        uint32_t score = nms[x] % VF_NMS_HIGH;
         if (t->detect_rank) score = harris_score(t, score, q->pixels + (ptrdiff_t)y * q->pitch + x, q->pitch);
-        const uint64_t key = vf_detect_key(strong, score, q->level, x, y);
+        const uint64_t key = vf_detect_key(high, score, q->level, x, y);
         raise_key(second, raise_key(best, key));
         raise_key(cell, key);
     }
 }
 
-/** Find the cells of the columns of a level. */
+/** Finds the culling cell, and the cell for new tracks, of each column of a level. */
 static void find_cells(const struct search *q)
 {
     const struct vf_detect_tuning *t = &q->step->tuning;
     for (int32_t x = q->limits.x_first; x <= q->limits.x_last; x++) {
         const int32_t x0 = vf_pixel0(x, q->step_q16);
-        q->window->cull[x] = (uint16_t)(x0 / t->cull_width_px);
-        q->window->cell[x] = (uint16_t)(x0 / t->cell_width_px);
+        q->ring->cull[x] = (uint16_t)(x0 / t->cull_width_px);
+        q->ring->cell[x] = (uint16_t)(x0 / t->cell_width_px);
     }
 }
 
-/** Search one level of one camera. */
-static void search_level(const struct vf_detect_view *s, struct window *window, int32_t camera, int32_t level)
+/** Searches one level of one camera. */
+static void search_level(const struct vf_detect_view *s, struct ring *ring, int32_t camera, int32_t level)
 {
     const int32_t r = s->tuning.detect_radius;
     const struct search q = {
         .step = s,
-        .window = window,
+        .ring = ring,
         .pixels = vf_scale_pixels(s->scale, s->pictures.level0[s->parity][camera], camera, level,
                                   &s->geometry.scale[camera][level]),
         .best = s->detect->best[s->parity][camera] + level * s->geometry.culls[camera],
@@ -521,10 +529,10 @@ static void search_level(const struct vf_detect_view *s, struct window *window, 
     }
 }
 
-/** Clears the keys of a camera for the next step. */
+/** Clears the keys of a camera for the next frame. */
 static void clear_next(const struct vf_detect_view *s, int32_t camera)
 {
-    const size_t bytes = sizeof(uint64_t) * (size_t)s->geometry.places[camera];
+    const size_t bytes = sizeof(uint64_t) * (size_t)s->geometry.cull_slots[camera];
     memset(s->detect->best[s->parity ^ 1][camera], 0, bytes);
     memset(s->detect->second[s->parity ^ 1][camera], 0, bytes);
     memset(s->detect->corner[s->parity ^ 1][camera], 0, sizeof(uint64_t) * (size_t)s->geometry.cells[camera]);
@@ -532,10 +540,11 @@ static void clear_next(const struct vf_detect_view *s, int32_t camera)
 
 void vf_detect_host(const struct vf_detect_view *s)
 {
-    struct window window;
-    const int32_t levels = vf_min(s->geometry.searched, VFRONT_SCALES); /* a bound that compilers can see */
+    struct ring ring;
+    /* limited by a constant, so that compilers know the bound of the loop */
+    const int32_t levels = vf_min(s->geometry.searched, VFRONT_SCALES);
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++) {
         clear_next(s, camera);
-        for (int32_t level = 0; level < levels; level++) search_level(s, &window, camera, level);
+        for (int32_t level = 0; level < levels; level++) search_level(s, &ring, camera, level);
     }
 }

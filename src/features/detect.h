@@ -1,47 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the best FAST corners of every cell of two grids (paper 000, II.B to II.D; paper 001, 3; paper 004, II.A and
- * II.C.1).
+/* detect: best FAST corners of every cell of two grids (paper 000, II.B to II.D; paper 001, 3; paper 004, II.A and
+ * II.C.1). Culling cells give key points, cells give new tracks.
  *
  * In      levels 0 .. detect_levels-1 of VFRONT_SCALES, masks
- * Out     keys (score and position of a corner; 0: none) of the best and of the second best corner of each culling cell
- *         and level, from which select takes key points, and of the best of each cell over all levels, from which
- *         refill starts tracks
+ * Out     keys (score and position; 0: no corner): the best and second best corner of each culling cell and level, for
+ *         select; the best corner of each cell over all levels, for refill
  * Rule    1. segment test and corner score at two thresholds: vf_detect_runs(), vf_detect_score(),
  *            vf_detect_nms_score()
- *         2. non-maximum suppression: a corner is suppressed by a pixel within the radius on its level with a higher
- *            NMS score, or with the same one and earlier in raster order; so of equal neighbours one stays
+ *         2. non-maximum suppression: a corner is dropped if a pixel within the radius on its level has a higher NMS
+ *            score, or an equal one and comes earlier in raster order; so one of several equal neighbours remains
  *         3. final score: corner score, or Harris response by detect_rank: vf_detect_final_score()
- *         4. the highest key, vf_detect_key(), of each cell, and the second highest of each culling cell
- * Exact   integers; a maximum does not depend on the order in which it is found. Nor does the second: of the best key
- *         so far and a new one, the lower is offered as second. Every key but the best is offered once: all differ
- * Shared  limits of the search, Sobel kernel, sums of their products, Harris response, final score, key. Not shared:
- *         the segment test and the corner score. The kernel's (arc_starts() and arc_score() in detect.cu) compare
- *         four pixels of a circle at a time and go on with masks of bits, one pixel a thread. The host form
- *         (score_chunk() in detect.c) has the same results from minima, maxima and sums of bytes and 16-bit integers
- *         over 32 pixels at a time, which compilers turn into vector code; masks of bits do not vectorise so.
- *         vf_detect_arcs_score() is the kernel's for the scores SAD-B and MT
+ *         4. highest key, vf_detect_key(), of each cell; second highest of each culling cell
+ * Exact   integers; all keys differ, so highest and second highest do not depend on the order of the search
+ * Shared  limits of the search, Sobel kernel, sums of gradient products, Harris response, final score, key. Written
+ *         twice: segment test and corner score. The kernel (arc_starts() and arc_score() in detect.cu) compares four
+ *         pixels of a circle at a time and continues with bit masks, one pixel a thread. The host form (score_chunk()
+ *         in detect.c) computes minima, maxima and sums of bytes and 16-bit integers over 32 pixels, which compilers
+ *         vectorise. In the kernel vf_detect_arcs_score() computes the scores SAD-B and MT
  * Memory  32 bytes a culling cell and level, 16 a cell
  */
 #ifndef VF_DETECT_H
 #define VF_DETECT_H
 
-#include "core/view.h"
+#include "base/view.h"
 
 struct vf_detect_memory {
-    /* Keys by parity; a step raises those of its own set from 0 and clears the other set for the next step. */
-    uint64_t best[2][VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS];   /* of the culling cells, level by level */
-    uint64_t second[2][VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS]; /* second best of these cells */
-    uint64_t corner[2][VFRONT_CAMERAS][VFRONT_CELLS];                      /* of the cells */
+    /* Sort keys of corners, [parity][camera]; 0: no corner. A frame raises its own set from 0 and clears the other set
+     * for the next frame. */
+    /* best corner of each culling cell, level by level */
+    uint64_t best[2][VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS];
+    uint64_t second[2][VFRONT_CAMERAS][VFRONT_SCALES * VFRONT_CULL_CELLS]; /* second best corner of each culling cell */
+    uint64_t corner[2][VFRONT_CAMERAS][VFRONT_CELLS]; /* best corner over all levels of each cell for new tracks */
 };
 
-/* View of detect: core/view.h. */
+/* View of detect (base/view.h). */
 /* clang-format off */
 #define VF_READS_detect(X) X(ingest) X(rectify) X(scale)
 #define VF_BEFORE_detect(X)
 #define VF_GEOMETRY_detect(X)                                                                                          \
-    X(cameras) X(searched) X(scale) X(step_q16) X(cells_x) X(culls_x) X(cells) X(culls) X(places)
+    X(cameras) X(searched) X(scale) X(step_q16) X(cells_x) X(culls_x) X(cells) X(culls) X(cull_slots)
 #define VF_TUNING_detect(X)                                                                                            \
-    X(detect_threshold) X(detect_threshold_low) X(detect_arc) X(detect_arc_most) X(detect_score) X(detect_rank)        \
+    X(detect_threshold) X(detect_threshold_low) X(detect_arc_most) X(detect_score) X(detect_rank)        \
     X(detect_radius) X(detect_border_px) X(cell_width_px) X(cell_height_px) X(cull_width_px) X(cull_height_px)         \
     X(describe) X(describe_margin_px) X(select_points)
 /* clang-format on */
@@ -55,15 +54,13 @@ struct vf_detect_view {
 };
 VF_HOST_FORM(detect);
 
-/** Largest suppression radius; radius of the circle of the segment test; radius of the pixels that the Harris response
- *  reads [px]. */
-#define VF_NMS_RADIUS_MAX 4
-#define VF_CIRCLE_RADIUS 3
-#define VF_HARRIS_RADIUS 4
+#define VF_NMS_RADIUS_MAX 4 /* largest radius of non-maximum suppression [px of the level] */
+#define VF_CIRCLE_RADIUS 3  /* radius of the circle of the segment test [px of the level] */
+#define VF_HARRIS_RADIUS 4  /* radius of the pixels that the Harris response reads [px of the level] */
 
-/** NMS score: what non-maximum suppression compares. The corner score, plus this for a strong corner, which is one that
- *  passes at the first threshold; 0 is no corner. Corner scores are below it. */
-#define VF_NMS_STRONG 0x2000
+/** Added to the corner score of a corner that passes the first (higher) threshold. The sum is the score for non-maximum
+ *  suppression; 0: no corner. Corner scores are below this value. */
+#define VF_NMS_HIGH 0x2000
 
 /* ---- segment test ------------------------------------------------------------------------------------------------ */
 
@@ -74,8 +71,8 @@ VF_HOST_FORM(detect);
     X(8, 0, 3) X(9, -1, 3) X(10, -2, 2) X(11, -3, 1) X(12, -3, 0) X(13, -3, -1) X(14, -2, -2) X(15, -1, -3)
 /* clang-format on */
 
-/** Starts of runs of at least `arc` (9..16) ones in a circular mask of 16 bits, which is in both halves of `twice`: bit
- *  i is set if bits i .. i + arc - 1 are. */
+/** Starts of runs of at least `arc` (9..16) ones in a circular mask of 16 bits. twice: the mask in both halves. Bit i
+ *  is set if bits i .. i + arc - 1 are. */
 VF_FN uint32_t vf_detect_runs(uint32_t twice, int32_t arc)
 {
     uint32_t m = twice & twice >> 1;
@@ -85,8 +82,12 @@ VF_FN uint32_t vf_detect_runs(uint32_t twice, int32_t arc)
     return m & 0xffff;
 }
 
-/** Bits of the arc made of the runs of `arc` ones that start at `starts`. Two runs of 9 or more overlap, so it is one
- *  arc; and an arc of the other sign does not fit beside it. */
+/** Least number of contiguous pixels of the circle of 16 that make a corner: FAST-9, the most repeatable (E. Rosten,
+ *  T. Drummond, 2006). */
+#define VF_DETECT_ARC 9
+
+/** Bits of the arc formed by the runs of `arc` ones that start at `starts`. Runs of 9 or more overlap, so there is one
+ *  arc, and no arc of the other sign. */
 VF_FN uint32_t vf_detect_arc(uint32_t starts, int32_t arc)
 {
     uint32_t m = starts;
@@ -97,9 +98,10 @@ VF_FN uint32_t vf_detect_arc(uint32_t starts, int32_t arc)
     return (m | m >> 16) & 0xffff;
 }
 
-/** Score of a corner by `kind` (vfront_score: sums of absolute differences over circle or arc, or the largest threshold
- *  at which it is a corner). difference: circle less centre, negated for a dark arc, so that those of the arc are
- *  positive. */
+/** Corner score of a pixel, by `kind`. VFRONT_SCORE_SAD_B: sum of absolute differences over the circle of 16 pixels.
+ *  VFRONT_SCORE_SAD_A: the sum over the pixels of the arc only. VFRONT_SCORE_MT: largest threshold at which the pixel
+ *  is a corner. difference[i]: circle pixel i minus centre, negated if the arc is darker than the centre. starts: bit i
+ *  is set if the `arc` circle pixels from i on belong to the arc (vf_detect_runs()). */
 VF_FN uint32_t vf_detect_score(const int32_t difference[16], uint32_t starts, int32_t arc, int32_t kind)
 {
     if (kind == VFRONT_SCORE_MT) {
@@ -118,14 +120,15 @@ VF_FN uint32_t vf_detect_score(const int32_t difference[16], uint32_t starts, in
     return (uint32_t)sum;
 }
 
-/** Result of the segment test at one threshold: starts of the runs of brighter, of darker pixels on the circle, as
- *  vf_detect_runs(). A corner has an arc of at least `arc` (9..12) pixels brighter than centre + threshold, or darker
- *  than centre - threshold, and none of more than `most`: longer ones are isolated spots. Both 0: no corner. */
+/** Result of the segment test at one threshold: starts of the runs of brighter and of darker circle pixels, as of
+ *  vf_detect_runs(). A corner has an arc of at least detect_arc (9..12) pixels brighter than centre + threshold, or
+ *  darker than centre - threshold. Arcs of more than detect_arc_most pixels are blobs, not corners. Both 0: no
+ *  corner. */
 struct vf_arcs {
     uint32_t bright, dark;
 };
 
-/** Corner score from the result of the segment test, 0 for no corner. */
+/** Corner score of a pixel from the result of the segment test; 0: no corner. kind: VFRONT_SCORE_*. */
 VF_FN uint32_t vf_detect_arcs_score(const int32_t circle[16], int32_t centre, struct vf_arcs arcs, int32_t arc,
                                     int32_t kind)
 {
@@ -135,22 +138,22 @@ VF_FN uint32_t vf_detect_arcs_score(const int32_t circle[16], int32_t centre, st
     return arcs.bright | arcs.dark ? score : 0;
 }
 
-/** NMS score from the corner scores at the first and at the low threshold. */
-VF_FN uint32_t vf_detect_nms_score(uint32_t strong, uint32_t weak) { return strong ? strong + VF_NMS_STRONG : weak; }
+/** Score for non-maximum suppression, from the corner scores at the first (higher) and at the second threshold; 0: no
+ *  corner. */
+VF_FN uint32_t vf_detect_nms_score(uint32_t high, uint32_t low) { return high ? high + VF_NMS_HIGH : low; }
 
 /* ---- Harris response (paper 001, 3.2, with k = 0.04) ------------------------------------------------------------- */
 
-/** 1D kernel 1 2 1. A Sobel gradient is this along one axis and the difference of the two neighbours along the
- *  other. */
+/** 1D kernel 1 2 1. A Sobel gradient is this kernel along one axis and a central difference along the other. */
 VF_FN int32_t vf_sobel_smooth(int32_t a, int32_t b, int32_t c) { return a + 2 * b + c; }
 
-/** Structure tensor: sums of products of gradients over a window of at most 7x7 px; gradients are 3x3 Sobel sums,
- *  within +-1020. */
+/** Structure tensor: sums of gradient products over a window of at most 7x7 px. Gradients are 3x3 Sobel sums within
+ *  +-1020. */
 struct vf_harris {
     int32_t xx, yy, xy;
 };
 
-/** Add the gradient of one pixel. */
+/** Adds the products of a pixel's gradient (gx, gy) to the structure tensor. */
 VF_FN void vf_harris_add(struct vf_harris *h, int32_t gx, int32_t gy)
 {
     h->xx += gx * gx;
@@ -158,39 +161,40 @@ VF_FN void vf_harris_add(struct vf_harris *h, int32_t gx, int32_t gy)
     h->xy += gx * gy;
 }
 
-/** Harris response det - 0.04 trace^2, times 25. The sums are below 2^26, so nothing overflows; the result is at most
- *  21 times the square of one of them. */
+/** Harris response det - 0.04 trace^2, times 25. The sums are below 2^26, so 64 bits suffice; the result is at most 21
+ *  times the square of one sum. */
 VF_FN int64_t vf_harris_response(struct vf_harris h)
 {
     const int64_t trace = (int64_t)h.xx + h.yy;
     return 25 * ((int64_t)h.xx * h.yy - (int64_t)h.xy * h.xy) - trace * trace;
 }
 
-/** Final score of a corner by detect_rank 1 or 2, at least 1, from its corner score and the sums over 7x7 and over 5x5
- *  px: see vfront_keypoint_t. */
+/** Final score of a corner for detect_rank 1 or 2, at least 1 (see vfront_keypoint_t). seven, five: structure tensors
+ *  over 7x7 and 5x5 px around the corner. */
 VF_FN uint32_t vf_detect_final_score(const struct vf_detect_tuning *t, uint32_t corner_score, struct vf_harris seven,
                                      struct vf_harris five)
 {
-    const uint32_t f = t->detect_score == VFRONT_SCORE_MT ? corner_score : corner_score >> 4; /* below 2^8 */
+    const uint32_t f = t->detect_score == VFRONT_SCORE_MT ? corner_score : corner_score >> 4; /* f is below 2^8 */
     const int64_t r = t->detect_rank == 1 ? vf_harris_response(seven)
                                           : (vf_harris_response(five) >> 14) * (int64_t)(f * f);
-    /* below 2^32: 21 (49 1020^2)^2 2^-24, and 21 (25 1020^2)^2 2^-14 255^2 2^-24 */
+    /* r >> 24 is below 2^32: at most 21 (49 1020^2)^2 2^-24 for 7x7 px, 21 (25 1020^2)^2 2^-14 255^2 2^-24 for 5x5
+     * px */
     return r < 1 << 24 ? 1 : (uint32_t)(r >> 24);
 }
 
 /* ---- grid -------------------------------------------------------------------------------------------------------- */
 
-/** Margin of a level in which no corner may lie [px of the level]: the radius that segment test, Harris response and
- *  descriptors read. */
+/** Margin of a level without corners [px of the level]: the radius that segment test, Harris response and descriptors
+ *  read. */
 VF_FN int32_t vf_detect_margin(const struct vf_detect_tuning *t)
 {
     const int32_t least = t->detect_rank ? VF_HARRIS_RADIUS : VF_CIRCLE_RADIUS;
     return t->describe && t->select_points ? vf_max(least, t->describe_margin_px) : least;
 }
 
-/** First and last pixel along one axis of a level that may be a corner: at least `border` px of level 0 and `margin` px
- *  of the level from the edges. size, size0: of the level, of level 0 [px]. The last is before the first where there is
- *  none. */
+/** First and last pixel along an axis that may be a corner: at least `border` px of level 0 and `margin` px of the
+ *  level from the edges. size, size0: size of the level and of level 0 [px]. If last < first, no pixel may be a
+ *  corner. */
 VF_FN int32_t vf_detect_first(uint32_t step_q16, int32_t border, int32_t margin)
 {
     int32_t u = margin;
@@ -221,21 +225,19 @@ VF_FN struct vf_detect_limits vf_detect_limits_of(const struct vf_detect_geometr
     return limits;
 }
 
-/** Key of a corner (x, y, level: pixel of its level). Keys compare: strong before weak, then higher score, then finer
- *  level, then raster order. Bit 61: strong; 29..60: score; 26..28: 7 - level; 13..25, 0..12: complements of y and
+/** Key of a corner at pixel (x, y) of a level. Greater is better: first threshold before second, then score, finer
+ *  level, raster order. Bit 61: first threshold; 29..60: score; 26..28: 7 - level; 13..25, 0..12: complements of y and
  *  x. */
-VF_FN uint64_t vf_detect_key(int32_t strong, uint32_t score, int32_t level, int32_t x, int32_t y)
+VF_FN uint64_t vf_detect_key(int32_t high, uint32_t score, int32_t level, int32_t x, int32_t y)
 {
-    return (uint64_t)(strong != 0) << 61 | (uint64_t)score << 29 |
+    return (uint64_t)(high != 0) << 61 | (uint64_t)score << 29 |
            (0x1fffffffu - ((uint32_t)level << 26 | (uint32_t)y << 13 | (uint32_t)x));
 }
 
-#define VF_KEY_BITS 62
-
-/** Corner, unpacked from its key. */
+/** Corner unpacked from its key. high: 1, passes the first threshold. */
 struct vf_corner {
-    int32_t x, y, level; /* pixel of its level */
-    int32_t strong;
+    int32_t x, y, level; /* column and row on its level [px], and the level */
+    int32_t high;
     uint32_t score;
 };
 VF_FN struct vf_corner vf_detect_corner(uint64_t key)
@@ -245,12 +247,12 @@ VF_FN struct vf_corner vf_detect_corner(uint64_t key)
     c.x = (int32_t)(position & 8191);
     c.y = (int32_t)(position >> 13 & 8191);
     c.level = (int32_t)(position >> 26);
-    c.strong = (int32_t)(key >> 61 & 1);
+    c.high = (int32_t)(key >> 61 & 1);
     c.score = (uint32_t)(key >> 29);
     return c;
 }
 
-/** Level 0 coordinates of the centre of a corner's pixel. step_q16: of geometry. */
+/** Position of the centre of a corner's pixel [1/65536 px of level 0]. step_q16: vf_geometry.step_q16. */
 struct vf_position_q16 {
     int32_t x_q16, y_q16;
 };

@@ -2,42 +2,43 @@
 /* Host form of select. */
 #include "select.h"
 
-/** Set the bits of the culling cells whose corners aggregation keeps. */
+/** Writes select->kept: one bit per culling cell, 1 if aggregation over levels keeps its corner. */
 static void aggregate(const struct vf_select_view *s, int32_t camera)
 {
     const uint64_t *best = s->detect->best[s->parity][camera];
     uint32_t *kept = s->select->kept[camera];
-    for (int32_t i = 0; i < s->geometry.places[camera]; i++) {
+    for (int32_t i = 0; i < s->geometry.cull_slots[camera]; i++) {
         if (i % 32 == 0) kept[i / 32] = 0;
         if (best[i] && vf_select_kept(&s->geometry, &s->tuning, best, camera, best[i])) kept[i / 32] |= 1u << i % 32;
     }
 }
 
-/** Best or second best corners of the culling cells of a group of a camera. */
+/** Best, or second best, corner of each culling cell of a group: the levels with a common quota of key points. */
 struct group {
-    const uint64_t *key;  /* keys of the group's cells */
-    const uint32_t *kept; /* bits of the camera's cells; NULL: no aggregation, all are kept */
-    int32_t first, cells; /* the group's first cell; number of cells */
+    const uint64_t *key; /* sort keys of the corners in the group's cells; 0: no corner */
+    /* one bit per culling cell of the camera: 1: aggregation keeps its corner; NULL: all are kept */
+    const uint32_t *kept;
+    int32_t first, cells; /* index of the group's first culling cell, and number of its cells */
 };
 static struct group group_of(const struct vf_select_view *s, const uint64_t *key, int32_t camera, int32_t number)
 {
-    const int32_t cells = s->geometry.places[camera] / s->geometry.groups, first = number * cells;
+    const int32_t cells = s->geometry.cull_slots[camera] / s->geometry.groups, first = number * cells;
     const struct group g = {key + first, vf_aggregated(&s->tuning) ? s->select->kept[camera] : NULL, first, cells};
     return g;
 }
 
-/** Key of a cell of the group, 0 if it has none or aggregation dropped it. */
+/** Key of the corner in cell i of the group; 0: no corner, or dropped by aggregation. */
 static inline uint64_t corner(const struct group *g, int32_t i)
 {
     const int32_t cell = g->first + i;
     return !g->kept || g->kept[cell / 32] >> cell % 32 & 1 ? g->key[i] : 0;
 }
 
-/** Threshold that exactly the `quota` highest keys reach; there must be more keys than that. Radix select: eleven bits
- *  at a time from the top, until a bin is wholly within the quota. */
+/** Lowest of the `quota` highest keys of a group, which must have more keys. Radix select: eleven bits at a time from
+ *  the top, until a bin lies wholly within the quota. */
 static uint64_t lowest_kept(const struct group *g, uint32_t quota)
 {
-    uint32_t bin[2048], left = quota; /* rest of the quota, for keys that share the prefix */
+    uint32_t bin[2048], left = quota; /* left: number of keys with this prefix that are still to be taken */
     uint64_t prefix = 0;
     for (int above = VF_KEY_BITS, shift; above > 0; above = shift) {
         shift = vf_max(above - 11, 0);
@@ -54,7 +55,7 @@ static uint64_t lowest_kept(const struct group *g, uint32_t quota)
     return prefix;
 }
 
-/** Number of keys of a group that are at least `least`. */
+/** Number of keys of a group that are >= `least`. */
 static uint32_t count_of(const struct group *g, uint64_t least)
 {
     uint32_t count = 0;
@@ -62,14 +63,16 @@ static uint32_t count_of(const struct group *g, uint64_t least)
     return count;
 }
 
-/** Lowest of the `rank` highest keys of a group, of `count`: 1 if there are no more, above all keys if rank is 0. */
+/** Lowest of the `rank` highest of a group's `count` keys: 1 if there are no more than `rank` keys, above all keys if
+ *  rank is 0. */
 static uint64_t threshold(const struct group *g, uint32_t count, uint32_t rank)
 {
     if (!rank) return VF_KEY_NONE;
     return count > rank ? lowest_kept(g, rank) : 1;
 }
 
-/** Write the keys of a group that are in a cut, in the order of its cells. Returns how many of them are second best. */
+/** Writes the keys that reach the thresholds of `cut`, in the order of cells, and their number. Returns the number of
+ *  second best corners among them. */
 static uint32_t take(uint64_t *to, const struct group *best, const struct group *second, struct vf_select_cut cut,
                      uint32_t *count)
 {
@@ -85,7 +88,7 @@ static uint32_t take(uint64_t *to, const struct group *best, const struct group 
     return seconds;
 }
 
-/** Select the key points of one group. */
+/** Selects the key points of one group of levels. */
 static void select_group(const struct vf_select_view *s, int32_t camera, int32_t number)
 {
     struct vf_select_memory *m = s->select;
@@ -94,9 +97,9 @@ static void select_group(const struct vf_select_view *s, int32_t camera, int32_t
     const int32_t first = s->geometry.group_first[number];
     const uint32_t quota = (uint32_t)(s->geometry.group_first[number + 1] - first);
     uint64_t *to = m->key[camera] + first;
-    struct vf_group_corners n = {count_of(&best, VF_KEY_STRONG), count_of(&best, 1), 0};
-    const int filled = vf_select_filled(&s->tuning, n.strong, quota);
-    if (filled) n.strong_second = count_of(&second, VF_KEY_STRONG);
+    struct vf_group_corners n = {count_of(&best, VF_KEY_HIGH), count_of(&best, 1), 0};
+    const int filled = vf_select_filled(&s->tuning, n.high, quota);
+    if (filled) n.high_second = count_of(&second, VF_KEY_HIGH);
     struct vf_select_cut cut = vf_select_cut_of(n, filled, quota);
     if (cut.of_second)
         cut.second = threshold(&second, count_of(&second, 1), cut.rank);

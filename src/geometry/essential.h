@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* essential: shared parts of the solvers for the essential matrix, five-point (essential_five.h) and seven- and
- * eight-point (essential_linear.h): linear epipolar constraints, their null space, forms in the unknowns of that space,
- * decomposition of an essential matrix into a pose.
+ * eight-point (essential_linear.h): epipolar constraints, their null space, polynomial forms in its unknowns,
+ * decomposition into a pose.
  *
  * In      unit bearings of five, seven or eight correspondences in the previous and the current camera
  * Out     every E with now^T E before = 0: up to ten from five correspondences, three from seven, one from eight; for
- *         each of them the pose that puts all points in front of both cameras
- * Rule    the bearings of the previous camera are first rotated onto those of the current one as closely as one
- *         rotation can. The remaining differences are small, and E R^T is an antisymmetric matrix plus a symmetric one
- *         of the size of those differences: E R^T = [a]x + parallax S. With a and S as unknowns the linear constraints
- *         are well conditioned for a short baseline, too, where in the nine elements of E single precision finds hardly
- *         anything. Their null space follows from Householder reflections. The matrices of seven and eight
- *         correspondences may be essential only approximately: the pose is then that of the nearest essential matrix
- * Exact   single precision in one order, but for steps that lose digits which later steps cannot recover, which are
- *         double: differences of bearings, elimination, polynomial of degree 10, residuals. Measured by
- *         tests/geometry/essential.c on 100,000 problems with points at distances 2 to 10: all solutions of five points
- *         to 1e-5 in 99.98 % of the problems with a baseline of up to 1, 99.96 % of up to 0.1, 99.92 % of up to 0.03;
- *         of seven and eight points in 99.97 % and more. With double precision everywhere 100.00, 99.99 and 100.00 % of
- *         five points
+ *         each the pose that puts all points in front of both cameras
+ * Rule    - A rotation R first aligns the previous bearings with the current ones in the least-squares sense. E is then
+ *           written as E R^T = [a]x + parallax S, with S symmetric and the scalar `parallax` the root mean square of
+ *           |R before x now|. The unknowns a, S keep the linear constraints well conditioned for a short baseline,
+ *           where the nine elements of E would not. Householder reflections give the null space
+ *         - Matrices from seven and eight correspondences may be essential only approximately; the pose is that of the
+ *           nearest essential matrix
+ * Exact   Single precision in one order. Differences of bearings, elimination, polynomial of degree 10 and residuals
+ *         are double, because their rounding errors cannot be recovered later. tests/geometry/essential.c measures the
+ *         success rates.
  * Memory  8 kB of scratch for a team (team.h)
- * Shared  host form and kernels share all of it. With VFRONT_CUBLAS the kernels leave QR decomposition and elimination
- *         to cuBLAS: vf_essential_load_qr() stands for vf_essential_qr(), vf_essential_load_eliminated() for
- *         vf_essential_eliminate(), because cuBLAS has its own order of operations
+ * Shared  Host form and kernels share all of it. With VFRONT_CUBLAS, kernels leave QR decomposition and elimination to
+ *         cuBLAS: vf_essential_load_qr() replaces vf_essential_qr(), vf_essential_load_eliminated() replaces
+ *         vf_essential_eliminate(). cuBLAS has its own order of operations.
  */
 #ifndef VF_ESSENTIAL_H
 #define VF_ESSENTIAL_H
@@ -29,51 +26,58 @@
 #include "math/polynomial.h"
 #include "math/pose.h"
 
-#define VF_ESSENTIAL_POINTS 8      /* largest number of correspondences */
-#define VF_ESSENTIAL_SOLUTIONS 10  /* largest number of essential matrices */
-#define VF_ESSENTIAL_ALIGN_STEPS 3 /* Gauss-Newton steps of the alignment of bearings */
+#define VF_ESSENTIAL_POINTS 8      /* largest number of correspondences of a solver */
+#define VF_ESSENTIAL_SOLUTIONS 10  /* largest number of essential matrices that a solver finds */
+#define VF_ESSENTIAL_ALIGN_STEPS 3 /* number of Gauss-Newton steps that align previous and current bearings */
 
-/** Linear form: coefficients of the four unknowns, and a fifth entry that is always 0. The unknowns are the weights of
- *  the vectors of the null space. */
+/** Linear form in four unknowns, the weights of the null-space vectors: four coefficients, and a fifth entry that is
+ *  always 0. */
 typedef float vf_linear_form[5];
-/** Quadratic form of the four unknowns: coefficients of the products 00 01 02 03 11 12 13 22 23 33. */
+/** Quadratic form in four unknowns u[0 .. 3]: coefficients of the products u[i] u[j] with ij = 00 01 02 03 11 12 13 22
+ *  23 33. */
 typedef float vf_quadratic_form[10];
 
-/** Elements of a, S and of products of both as forms in the four unknowns. Symmetric matrices have six elements, in
- *  the order 00 11 22 01 12 20. */
+/** Elements of a, S and of their products as forms in the four unknowns, with E R^T = [a]x + parallax S. Symmetric
+ *  matrices have six elements, in the order 00 11 22 01 12 20. */
 struct vf_essential_forms {
-    vf_linear_form a[3], s[6], trace;    /* vector of the antisymmetric part; symmetric part S; trace of S */
-    vf_quadratic_form aa[6], ss[6];      /* a a^T and S S */
-    vf_quadratic_form b[3], cofactor[3]; /* S a; cofactors of the first row of S */
-    vf_quadratic_form norm_a;            /* |a|^2 */
-    vf_quadratic_form trace_ss;          /* tr(S S) */
-    vf_quadratic_form trace_gap;         /* tr(S)^2 / 2 - tr(S S) */
+    vf_linear_form a[3],         /* vector a of the antisymmetric part */
+        s[6],                    /* symmetric matrix S */
+        trace;                   /* tr(S) */
+    vf_quadratic_form aa[6],     /* symmetric matrix a a^T */
+        ss[6];                   /* symmetric matrix S S */
+    vf_quadratic_form b[3],      /* vector S a */
+        cofactor[3];             /* cofactors of the first row of S */
+    vf_quadratic_form norm_a;    /* |a|^2, with the vector a of the antisymmetric part */
+    vf_quadratic_form trace_ss;  /* tr(S S), with the symmetric matrix S */
+    vf_quadratic_form trace_gap; /* tr(S)^2 / 2 - tr(S S), with the symmetric matrix S */
 };
 
-/** Five points: elimination of the unknowns x and y. */
+/** Elimination of the unknowns x and y in the five-point solver (Nister 2004), which leaves a polynomial in z. */
 struct vf_essential_roots {
-    double b[3][3][5];  /* 3x3 matrix of polynomials in z; (x, y, 1) is in its null space (Nister 2004) */
-    double minor[3][7]; /* its 2x2 minors in the first two columns */
-    struct vf_polynomial_scratch polynomial; /* its determinant */
+    double b[3][3][5];  /* [row][column][power of z]: 3x3 matrix of polynomials; its null vector is (x, y, 1) */
+    double minor[3][7]; /* [row left out][power of z]: 2x2 minors of the first two columns of b */
+    struct vf_polynomial_scratch polynomial; /* determinant of b, of degree 10, and its roots */
 };
 
-/** Scratch of a team. */
+/** Scratch memory of the essential-matrix solvers for one team (math/team.h). */
 struct vf_essential_scratch {
     float E[VF_ESSENTIAL_SOLUTIONS][9];    /* out: essential matrices, row-major */
-    int32_t valid[VF_ESSENTIAL_SOLUTIONS]; /* 1: Newton's method converged for that root */
-    float R[9];                            /* rotation of the alignment */
-    float parallax;                        /* rms length of rotated before x now */
-    float rotated[VF_ESSENTIAL_POINTS][3]; /* bearings of the previous camera, rotated by R */
-    /* linear constraints; then, below the diagonal the triangular matrix, from there on vectors of the reflections */
+    int32_t valid[VF_ESSENTIAL_SOLUTIONS]; /* [real root of the five-point polynomial]: 1: Newton's method converged */
+    float R[9];                            /* rotation that aligns the previous bearings with the current ones */
+    float parallax;                        /* root mean square of |rotated x now| over the correspondences */
+    float rotated[VF_ESSENTIAL_POINTS][3]; /* previous bearings, rotated by R */
+    /* [correspondence]: linear constraint. After the QR decomposition: triangular matrix left of the diagonal,
+     * Householder vectors from the diagonal on. */
     float row[VF_ESSENTIAL_POINTS][9];
-    float tau[VF_ESSENTIAL_POINTS];      /* of the reflections I - tau v v^T */
-    float diagonal[VF_ESSENTIAL_POINTS]; /* of the triangular matrix */
-    float null_space[4][9];              /* orthonormal */
-    /* five points: coefficients of the ten cubic equations, by monomial; then one vector for each solution */
+    float tau[VF_ESSENTIAL_POINTS];      /* factor of each Householder reflection I - tau v v^T */
+    float diagonal[VF_ESSENTIAL_POINTS]; /* diagonal of the triangular matrix of the QR decomposition */
+    float null_space[4][9];              /* orthonormal vectors that span the null space of the constraints */
+    /* five points: [monomial][equation]: coefficients of the ten cubic equations; later [solution]: a vector */
     float column[20][11];
-    /* five points: those coefficients in the elimination; seven and eight points: solutions as unknowns a, S */
+    /* five points: [monomial][equation]: the coefficients in double precision, for the elimination. Seven and eight
+     * points: [solution]: the nine unknowns a, S. */
     double exact[20][11];
-    float residual[3][VF_ESSENTIAL_POINTS]; /* of the constraints, by solution */
+    float residual[3][VF_ESSENTIAL_POINTS]; /* [solution][correspondence]: residual of the epipolar constraint */
     union {
         struct vf_essential_forms forms;
         struct vf_essential_roots roots;
@@ -82,8 +86,8 @@ struct vf_essential_scratch {
 
 /* ---- linear constraints and their null space --------------------------------------------------------------------- */
 
-/** Alignment: rotation w->R that brings the bearings of the previous camera closest to those of the current one, by
- *  Gauss-Newton steps from the identity. */
+/** Finds the rotation w->R that best aligns the previous bearings with the current ones: Gauss-Newton steps from the
+ *  identity. */
 VF_FN void vf_essential_align(struct vf_essential_scratch *w, const float before[][3], const float now[][3], int n)
 {
     float R[9];
@@ -116,7 +120,8 @@ VF_FN void vf_essential_align(struct vf_essential_scratch *w, const float before
     VF_TEAM(k, 9) w->R[k] = R[k];
 }
 
-/** Linear constraints w->row of n correspondences, in the scaled unknowns a and S: E = ([a]x + parallax S) R. */
+/** Writes the epipolar constraints of n correspondences to w->row. They are linear in the unknowns a, S of
+ *  E = ([a]x + parallax S) R. */
 VF_FN void vf_essential_rows(struct vf_essential_scratch *w, const float before[][3], const float now[][3], int n)
 {
     vf_essential_align(w, before, now, n);
@@ -125,7 +130,8 @@ VF_FN void vf_essential_rows(struct vf_essential_scratch *w, const float before[
     {
         float *f = w->rotated[i], *row = w->row[i], difference[3];
         const float *g = now[i], *h = before[i];
-        for (int k = 0; k < 3; k++) { /* in double: small differences lose digits */
+        /* in double precision, because the difference of nearly equal bearings loses digits */
+        for (int k = 0; k < 3; k++) {
             const float *R = w->R + 3 * k;
             const double rotated = (double)R[0] * (double)h[0] + (double)R[1] * (double)h[1] +
                                    (double)R[2] * (double)h[2];
@@ -152,7 +158,7 @@ VF_FN void vf_essential_rows(struct vf_essential_scratch *w, const float before[
     VF_TEAM_SYNC();
 }
 
-/** v <- Q v, with Q the product of the n reflections. */
+/** Multiplies v by the orthogonal matrix Q of the QR decomposition, the product of n Householder reflections. */
 VF_FN void vf_essential_apply_q(const struct vf_essential_scratch *w, int n, float v[9])
 {
     for (int k = n - 1; k >= 0; k--) {
@@ -163,16 +169,17 @@ VF_FN void vf_essential_apply_q(const struct vf_essential_scratch *w, int n, flo
     }
 }
 
-/** QR decomposition of the transposed rows by Householder reflections, in place. */
+/** QR decomposition of the transposed n x 9 matrix of constraints by Householder reflections, in place in w->row. */
 VF_FN void vf_essential_qr(struct vf_essential_scratch *w, int n)
 {
     VF_NO_UNROLL
     for (int k = 0; k < n; k++) {
-        float v[9], square = 0.0f; /* v: row k from the diagonal on, zeros before it */
+        float v[9], square = 0.0f; /* v: constraint k from the diagonal element on, zeros before it */
         for (int j = 0; j < 9; j++) v[j] = j >= k ? w->row[k][j] : 0.0f;
         for (int j = 0; j < 9; j++) square += v[j] * v[j];
         const float head = w->row[k][k], length = head > 0.0f ? -sqrtf(square) : sqrtf(square);
-        const float inverse = 1.0f / (length * (length - head)); /* 2 / |vector of the reflection|^2 */
+        /* factor of the reflection: 2 / |Householder vector|^2 */
+        const float inverse = 1.0f / (length * (length - head));
         for (int j = 0; j < 9; j++) v[j] = j == k ? head - length : v[j];
         VF_TEAM_SYNC();
         VF_TEAM(i, n - k)
@@ -192,7 +199,7 @@ VF_FN void vf_essential_qr(struct vf_essential_scratch *w, int n)
     }
 }
 
-/** Take a QR decomposition of the transposed rows from LAPACK's geqrf (cuBLAS), a and tau, in place of
+/** Loads the QR decomposition of the transposed constraints that geqrf of cuBLAS has written to a and tau. Replaces
  *  vf_essential_qr(). */
 VF_FN void vf_essential_load_qr(struct vf_essential_scratch *w, int n, const float *a, const float *tau)
 {
@@ -205,7 +212,7 @@ VF_FN void vf_essential_load_qr(struct vf_essential_scratch *w, int n, const flo
     VF_TEAM_SYNC();
 }
 
-/** Null space of n decomposed constraints, w->null_space: 9 - n orthonormal vectors. */
+/** Writes the null space of n constraints, 9 - n orthonormal vectors, to w->null_space. Uses their QR decomposition. */
 VF_FN void vf_essential_null_space(struct vf_essential_scratch *w, int n)
 {
     VF_TEAM(i, 9 - n)
@@ -220,26 +227,26 @@ VF_FN void vf_essential_null_space(struct vf_essential_scratch *w, int n)
 
 /* ---- forms in the unknowns of the null space --------------------------------------------------------------------- */
 
-/** Index of element (i, j) of a symmetric matrix in the order 00 11 22 01 12 20. */
+/** Index of element (i, j) of a symmetric 3x3 matrix whose six elements are stored in the order 00 11 22 01 12 20. */
 VF_FN int vf_symmetric_index(int i, int j) { return i == j ? i : (i + 1) % 3 == j ? 3 + i : 3 + j; }
 
-/** Unknowns of a monomial by rising index, two bits each. Quadratic monomials are in the order of vf_quadratic_form,
- *  cubic ones in that of Nister (2004, section 3.2.3):
- *  x3 y3 x2y xy2 x2z x2 y2z y2 xyz xy, xz2 xz x yz2 yz y z3 z2 z 1. */
+/** Indices of the unknowns x, y, z, 1 (0 to 3) in monomial number m, rising, two bits each. Quadratic monomials are in
+ *  the order of vf_quadratic_form, cubic ones in that of Nister (2004, section 3.2.3):
+ *    x3 y3 x2y xy2 x2z x2 y2z y2 xyz xy, xz2 xz x yz2 yz y z3 z2 z 1. */
 VF_FN int vf_quadratic_monomial(int m) { return (int)(0xfead95c840ull >> 4 * m) & 15; }
 VF_FN int vf_cubic_monomial(int m)
 {
     return (int)((m < 10 ? 0xd24d65c20510540ull : 0xffeeaaf79a7ce28ull) >> 6 * (m % 10)) & 63;
 }
 
-/** Coefficient of the monomial of unknowns i and j in the product of two linear forms. */
+/** Coefficient of the product of unknowns i and j in the product of two linear forms u and v. */
 VF_FN float vf_quadratic_coefficient(const float u[5], const float v[5], int i, int j)
 {
     return i == j ? u[i] * v[i] : u[i] * v[j] + u[j] * v[i];
 }
 
-/** Factorisations of a cubic monomial into unknown and quadratic monomial: three, two or one. Unused ones have unknown
- *  4, whose coefficient is 0. */
+/** The one to three factorisations of a cubic monomial into an unknown, linear[], and a quadratic monomial,
+ *  quadratic[]. Unused entries have unknown 4, whose coefficient is 0 in every linear form. */
 struct vf_cubic_factors {
     int linear[3], quadratic[3];
 };
@@ -257,37 +264,38 @@ VF_FN struct vf_cubic_factors vf_cubic_factors_of(int m)
     return s;
 }
 
-/** Coefficient of a cubic monomial in the product of a linear and a quadratic form. */
+/** Coefficient of a cubic monomial in the product of a linear form u and a quadratic form v. s: factorisations of the
+ *  monomial. */
 VF_FN float vf_cubic_coefficient(const struct vf_cubic_factors *s, const float u[5], const float v[10])
 {
     return u[s->linear[0]] * v[s->quadratic[0]] + u[s->linear[1]] * v[s->quadratic[1]] +
            u[s->linear[2]] * v[s->quadratic[2]];
 }
 
-/** Forms as a loop over the cubic monomials takes them, and vf_cubic_coefficient() of one from them. On a GPU the lane
- *  of a monomial looks up its factors. On the host they are put in the order of the monomials first, so that the loop
- *  is vector code. */
+/** vf_cubic_forms: layout of the forms for a loop over cubic monomials. vf_cubic_term(): vf_cubic_coefficient() from
+ *  this layout. On a GPU each lane looks up the factors of its monomial. The host reorders the forms by monomial first,
+ *  so that the loop is vectorised. */
 #ifdef __CUDA_ARCH__
 typedef struct vf_essential_forms vf_cubic_forms;
-typedef struct vf_cubic_factors vf_cubic_place;
-VF_FN vf_cubic_place vf_cubic_place_of(int m) { return vf_cubic_factors_of(m); }
-VF_FN float vf_cubic_term(const vf_cubic_place *s, const float u[5], const float v[10])
+typedef struct vf_cubic_factors vf_cubic_lookup;
+VF_FN vf_cubic_lookup vf_cubic_lookup_of(int m) { return vf_cubic_factors_of(m); }
+VF_FN float vf_cubic_term(const vf_cubic_lookup *s, const float u[5], const float v[10])
 {
     return vf_cubic_coefficient(s, u, v);
 }
 #else
-typedef float vf_cubic_row[3][20]; /* [factorisation][monomial]: coefficient of the factor */
+typedef float vf_cubic_row[3][20]; /* coefficients of one form, by [factorisation][cubic monomial] */
 typedef struct {
     vf_cubic_row a[3], s[6], trace, aa[6], ss[6], b[3], cofactor[3], norm_a, trace_ss, trace_gap;
 } vf_cubic_forms;
-typedef int vf_cubic_place;
-VF_FN vf_cubic_place vf_cubic_place_of(int m) { return m; }
-VF_FN float vf_cubic_term(const vf_cubic_place *m, const float u[3][20], const float v[3][20])
+typedef int vf_cubic_lookup;
+VF_FN vf_cubic_lookup vf_cubic_lookup_of(int m) { return m; }
+VF_FN float vf_cubic_term(const vf_cubic_lookup *m, const float u[3][20], const float v[3][20])
 {
     return u[0][*m] * v[0][*m] + u[1][*m] * v[1][*m] + u[2][*m] * v[2][*m];
 }
 
-/** Puts the forms in the order of the monomials. */
+/** Copies the coefficients of all forms into the host's layout, ordered by cubic monomial. */
 VF_FN void vf_cubic_order(const struct vf_essential_forms *f, vf_cubic_forms *to)
 {
     for (int m = 0; m < 20; m++) {
@@ -313,7 +321,7 @@ VF_FN void vf_cubic_order(const struct vf_essential_forms *f, vf_cubic_forms *to
 }
 #endif
 
-/** Compute all forms from the null space. */
+/** Computes w->u.forms, all linear and quadratic forms, from the null-space vectors. */
 VF_FN void vf_essential_make_forms(struct vf_essential_scratch *w)
 {
     struct vf_essential_forms *f = &w->u.forms;
@@ -353,7 +361,7 @@ VF_FN void vf_essential_make_forms(struct vf_essential_scratch *w)
     VF_TEAM_SYNC();
 }
 
-/** Matrix of rotated bearings, [a]x + parallax S, from the unknowns u: a, then S. */
+/** Essential matrix E = [a]x + parallax S of the aligned bearings. u: the three elements of a, then the six of S. */
 VF_FN void vf_essential_from_unknowns(float parallax, const float u[9], float E[9])
 {
     const float e = parallax;
@@ -364,8 +372,8 @@ VF_FN void vf_essential_from_unknowns(float parallax, const float u[9], float E[
 
 /* ---- decomposition ----------------------------------------------------------------------------------------------- */
 
-/** Null vector of a matrix of rank 2, left (step 3) or right (step 1): the largest cross product of two columns or
- *  rows, as a unit vector. */
+/** Unit null vector of a 3x3 matrix of rank 2: the largest cross product of two columns or two rows. step 3: left null
+ *  vector, from columns; step 1: right null vector, from rows. */
 VF_FN void vf_essential_null_vector(const float E[9], int step, float out[3])
 {
     const int other = 4 - step;
@@ -383,7 +391,7 @@ VF_FN void vf_essential_null_vector(const float E[9], int step, float out[3])
     vf_unit_reciprocal(out);
 }
 
-/** Unit vectors a, b that complete a unit vector v to a right-handed system: a x b = v. */
+/** Unit vectors a, b that complete a unit vector v to a right-handed frame: a x b = v. */
 VF_FN void vf_essential_plane_axes(const float v[3], float a[3], float b[3])
 {
     const float x = fabsf(v[0]), y = fabsf(v[1]), z = fabsf(v[2]);
@@ -393,10 +401,10 @@ VF_FN void vf_essential_plane_axes(const float v[3], float a[3], float b[3])
     vf_cross(v, a, b);
 }
 
-/** Decompose a matrix that is essential, exactly or approximately: the two rotations R and the unit vector t for which
- *  [t]x R is nearest to it up to scale. Gives the result of a singular value decomposition without one: t and v are the
- *  left and right null vectors (Nister 2004, appendix B); restricted to the planes normal to them the matrix is 2x2,
- *  and the nearest rotation of that has a closed form. */
+/** Decomposes an essential matrix E, exact or approximate: two rotations R and a unit vector t for which [t]x R is
+ *  nearest to E up to scale. Equals the result of a singular value decomposition: t and v are the left and right null
+ *  vectors (Nister 2004, appendix B). Between the planes normal to v and t, E is a 2x2 matrix, whose nearest rotation
+ *  has a closed form. */
 VF_FN void vf_essential_decompose(const float E[9], float R[2][9], float t[3])
 {
     float v[3], va[3], vb[3], ua[3], ub[3], ea[3], eb[3];
@@ -416,21 +424,20 @@ VF_FN void vf_essential_decompose(const float E[9], float R[2][9], float t[3])
     }
     const float c = aa + bb, s = ba - ab, length = sqrtf(c * c + s * s), cosine = c / length, sine = s / length;
     for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3;
-             j++) { /* [t]x maps ua to ub and ub to -ua, a rotation by 90 degrees, which is undone here */
+        for (int j = 0; j < 3; j++) { /* undoes [t]x, which rotates by 90 degrees: ua to ub, ub to -ua */
             const float plane = sine * (ua[i] * va[j] + ub[i] * vb[j]) + cosine * (ua[i] * vb[j] - ub[i] * va[j]);
             R[0][3 * i + j] = t[i] * v[j] + plane;
             R[1][3 * i + j] = t[i] * v[j] - plane;
         }
 }
 
-/** Cheirality test: pose of an essential matrix, with |t| = 1, that puts all n points in front of both cameras. Returns
- *  0 if there is none. */
+/** Cheirality test: finds the pose of an essential matrix E, with |t| = 1, that puts all n points in front of both
+ *  cameras. Returns 0 if there is none. */
 VF_FN int vf_essential_pose(const float E[9], const float before[][3], const float now[][3], int n,
                             struct vf_pose *pose)
 {
     float R[2][9], t[3];
-    int candidates = 15; /* bits: R[0] t, R[0] -t, R[1] t, R[1] -t */
+    int candidates = 15; /* poses that are still possible: bit 0: R[0], t; 1: R[0], -t; 2: R[1], t; 3: R[1], -t */
     vf_essential_decompose(E, R, t);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < 2; k++) {
@@ -439,7 +446,7 @@ VF_FN int vf_essential_pose(const float E[9], const float before[][3], const flo
             vf_cross(g, now[i], gh);
             vf_cross(t, now[i], th);
             vf_cross(t, g, tg);
-            const float depth_before = -vf_dot(th, gh), depth_now = -vf_dot(tg, gh); /* times the square of gh */
+            const float depth_before = -vf_dot(th, gh), depth_now = -vf_dot(tg, gh); /* depths times |gh|^2 */
             if (!(depth_before > 0.0f && depth_now > 0.0f)) candidates &= ~(1 << 2 * k);
             if (!(depth_before < 0.0f && depth_now < 0.0f)) candidates &= ~(2 << 2 * k);
         }

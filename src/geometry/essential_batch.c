@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "essential_lanes.h"
 
+#if VFRONT_EGO
+
 #define LANES VF_BATCH
 
-/** Forms as in essential.h, coefficients by lane. */
+/** Linear and quadratic forms in the four unknowns (essential.h), each coefficient with a value per lane. */
 typedef vf_lanes linear[5];
 typedef vf_lanes quadratic[10];
 typedef double exact_lanes[LANES];
 
-/** struct vf_essential_forms of each lane. */
+/** Members of struct vf_essential_forms, for all lanes. */
 struct forms {
     linear a[3], s[6], trace;
     quadratic aa[6], ss[6], b[3], cofactor[3], norm_a, trace_ss, trace_gap;
 };
 
-/** What the steps hand on. Members of a union are those of steps that follow one another. */
+/** Data passed between the steps of the batch solver. Members of a union belong to steps that do not overlap. */
 struct work {
     union vf_samples sample;
     union {
@@ -28,7 +30,7 @@ struct work {
                     exact_lanes b[3][3][5], minor[3][7];
                 };
             };
-            exact_lanes column[20][10]; /* coefficients of the ten equations, by monomial */
+            exact_lanes column[20][10]; /* [monomial][equation]: coefficients of the ten cubic equations */
         };
         struct vf_solutions solutions;
     };
@@ -38,18 +40,18 @@ struct work {
 
 /* ---- null space -------------------------------------------------------------------------------------------------- */
 
-/** A step of vf_essential_align() of all lanes. */
+/** Gauss-Newton step of the rotation that aligns the bearings, on all lanes, as in vf_essential_align(). */
 static inline void align_step(struct work *restrict w)
 {
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < LANES; l++) {
         float R[9], before[5][3], now[5][3], g[3] = {0.0f, 0.0f, 0.0f};
         float xx = 0.0f, xy = 0.0f, xz = 0.0f, yy = 0.0f, yz = 0.0f, zz = 0.0f;
         vf_lanes_points(w->sample.of.before, l, before);
         vf_lanes_points(w->sample.of.now, l, now);
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 9; k++) R[k] = w->sample.of.R[k][l];
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int i = 0; i < 5; i++) {
             float p[3], cross[3];
             vf_transform(R, before[i], p);
@@ -67,20 +69,20 @@ static inline void align_step(struct work *restrict w)
         const float scale = 1.0f / (xx * c0[0] + xy * c0[1] + xz * c0[2]);
         const float step_rad[3] = {scale * vf_dot(c0, g), scale * vf_dot(c1, g), scale * vf_dot(c2, g)};
         vf_pose_rotate(R, step_rad);
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 9; k++) w->sample.of.R[k][l] = R[k];
     }
 }
 
-/** Row of the constraints of point i, as in vf_essential_rows(), of all lanes. */
+/** Writes the epipolar constraint of correspondence i on all lanes, as vf_essential_rows() does. */
 static inline void make_row(struct work *restrict w, int i)
 {
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < LANES; l++) {
         float f[3], difference[3], row[3];
         vf_lanes *before = w->sample.of.before[i], *now = w->sample.of.now[i], *R = w->sample.of.R;
         const float h[3] = {before[0][l], before[1][l], before[2][l]}, g[3] = {now[0][l], now[1][l], now[2][l]};
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 3; k++) {
             const double rotated = (double)R[3 * k][l] * (double)h[0] + (double)R[3 * k + 1][l] * (double)h[1] +
                                    (double)R[3 * k + 2][l] * (double)h[2];
@@ -88,7 +90,7 @@ static inline void make_row(struct work *restrict w, int i)
             difference[k] = (float)((double)g[k] - rotated);
         }
         vf_cross(f, difference, row);
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 3; k++) {
             const int n = (k + 1) % 3;
             w->row[i][k][l] = row[k];
@@ -98,8 +100,8 @@ static inline void make_row(struct work *restrict w, int i)
     }
 }
 
-/** vf_essential_rows() of all lanes. */
-VF_LOOP static void make_rows(struct work *restrict w)
+/** Aligns the bearings and writes the five epipolar constraints on all lanes, as vf_essential_rows() does. */
+VF_HOT_FLAT static void make_rows(struct work *restrict w)
 {
     for (int k = 0; k < 9; k++)
         for (int l = 0; l < LANES; l++) w->sample.of.R[k][l] = k % 4 == 0 ? 1.0f : 0.0f;
@@ -116,7 +118,7 @@ VF_LOOP static void make_rows(struct work *restrict w)
         for (int l = 0; l < LANES; l++) w->row[i / 3][i % 3][l] = w->row[i / 3][i % 3][l] / w->sample.of.parallax[l];
 }
 
-/** Reflection of a vector of each lane: v -= scale (u . v) u, from element `first` on. */
+/** Householder reflection in each lane: v -= scale (u . v) u, over elements first .. 8. */
 static inline void reflect(vf_lanes v[9], vf_lanes u[9], const float *scale, int first)
 {
     vf_lanes dot;
@@ -128,8 +130,9 @@ static inline void reflect(vf_lanes v[9], vf_lanes u[9], const float *scale, int
         for (int l = 0; l < LANES; l++) v[j][l] -= dot[l] * u[j][l];
 }
 
-/** vf_essential_qr() and vf_essential_null_space() of all lanes. */
-VF_LOOP static void find_null_spaces(struct work *w)
+/** Null space of the constraints by QR decomposition, on all lanes, as vf_essential_qr() and vf_essential_null_space()
+ *  do. */
+VF_HOT_FLAT static void find_null_spaces(struct work *w)
 {
     vf_lanes tau[5];
     for (int k = 0; k < 5; k++) {
@@ -153,22 +156,23 @@ VF_LOOP static void find_null_spaces(struct work *w)
 
 /* ---- cubic equations --------------------------------------------------------------------------------------------- */
 
-/** vf_quadratic_coefficient() of a lane. */
+/** Coefficient of the product of unknowns i and j in the product of two linear forms u and v, in lane l. */
 static inline float product(vf_lanes u[5], vf_lanes v[5], int i, int j, int l)
 {
     return i == j ? u[i][l] * v[i][l] : u[i][l] * v[j][l] + u[j][l] * v[i][l];
 }
 
-/** Sum of the products of three pairs of linear forms, element i j. */
+/** Coefficient of the product of unknowns i and j in u0 v0 + u1 v1 + u2 v2, products of linear forms, on all lanes. */
 static inline void sum_products(float *restrict sum, vf_lanes *u0, vf_lanes *v0, vf_lanes *u1, vf_lanes *v1,
                                 vf_lanes *u2, vf_lanes *v2, int i, int j)
 {
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < LANES; l++)
         sum[l] = product(u0, v0, i, j, l) + product(u1, v1, i, j, l) + product(u2, v2, i, j, l);
 }
 
-/** Elements i j, monomial m, of the quadratic forms of row g. */
+/** Coefficients of quadratic monomial m, the product of unknowns i and j, in the forms that belong to row g (0 .. 2) of
+ *  S. */
 static inline void form_products(struct forms *f, int g, int m, int i, int j)
 {
     const int h = (g + 1) % 3, n = (g + 2) % 3;
@@ -176,7 +180,7 @@ static inline void form_products(struct forms *f, int g, int m, int i, int j)
              *up = f->s[vf_symmetric_index(1, h)], *down = f->s[vf_symmetric_index(2, n)],
              *left = f->s[vf_symmetric_index(1, n)], *right = f->s[vf_symmetric_index(2, h)];
     float *restrict square = f->aa[g][m], *restrict mixed = f->aa[3 + g][m], *restrict cofactor = f->cofactor[g][m];
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < LANES; l++) {
         square[l] = product(f->a[g], f->a[g], i, j, l);
         mixed[l] = product(f->a[g], f->a[h], i, j, l);
@@ -187,8 +191,8 @@ static inline void form_products(struct forms *f, int g, int m, int i, int j)
     sum_products(f->b[g][m], gg, f->a[g], gh, f->a[h], ng, f->a[n], i, j);
 }
 
-/** vf_essential_make_forms() of all lanes. */
-VF_LOOP static void make_forms(struct work *w)
+/** Linear and quadratic forms from the null space, on all lanes, as vf_essential_make_forms() computes them. */
+VF_HOT_FLAT static void make_forms(struct work *w)
 {
     struct forms *f = &w->forms;
     for (int i = 0; i < 5; i++) {
@@ -214,14 +218,16 @@ VF_LOOP static void make_forms(struct work *w)
     }
 }
 
-/** vf_cubic_coefficient() of a lane. */
+/** Coefficient of a cubic monomial in the product of a linear form u and a quadratic form v, in lane l. s:
+ *  factorisations of the monomial. */
 static inline float term(const struct vf_cubic_factors *s, vf_lanes u[5], vf_lanes v[10], int l)
 {
     return u[s->linear[0]][l] * v[s->quadratic[0]][l] + u[s->linear[1]][l] * v[s->quadratic[1]][l] +
            u[s->linear[2]][l] * v[s->quadratic[2]][l];
 }
 
-/** The first six equations of vf_essential_coefficients(), and the cube of the tenth, for a monomial. */
+/** Coefficients of a cubic monomial in equations 0 to 5 of vf_essential_coefficients(), those of the symmetric part.
+ *  cube: out, its coefficient in tr(S^3), for equation 9. */
 static inline void symmetric_equations(struct forms *f, vf_lanes parallax, const struct vf_cubic_factors *s,
                                        exact_lanes equation[10], vf_lanes cube)
 {
@@ -231,15 +237,15 @@ static inline void symmetric_equations(struct forms *f, vf_lanes parallax, const
                          term(s, f->trace, f->norm_a, l);
         cube[l] = 0.0f;
     }
-    VF_PEEL
+    VF_UNROLL_FULL
     for (int i = 0; i < 3; i++) {
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int j = i; j < 3; j++) {
             const int e = vf_symmetric_index(i, j);
-            VF_KEEP
+            VF_KEEP_LOOP
             for (int l = 0; l < LANES; l++) {
                 float third = 0.0f;
-                VF_PEEL
+                VF_UNROLL_FULL
                 for (int k = 0; k < 3; k++)
                     third += term(s, f->s[vf_symmetric_index(j, k)], f->ss[vf_symmetric_index(i, k)], l);
                 cube[l] += i == j ? third : 0.0f;
@@ -253,31 +259,32 @@ static inline void symmetric_equations(struct forms *f, vf_lanes parallax, const
     }
 }
 
-/** The other four. */
+/** Coefficients of a cubic monomial in equations 6 to 9 of vf_essential_coefficients(). cube: its coefficient in
+ *  tr(S^3). */
 static inline void other_equations(struct forms *f, const struct vf_cubic_factors *s, vf_lanes cube,
                                    exact_lanes equation[10])
 {
     vf_lanes determinant;
     for (int l = 0; l < LANES; l++) determinant[l] = 0.0f;
-    VF_PEEL
+    VF_UNROLL_FULL
     for (int i = 0; i < 3; i++) {
-        VF_KEEP
+        VF_KEEP_LOOP
         for (int l = 0; l < LANES; l++) {
             float twice = 0.0f;
-            VF_PEEL
+            VF_UNROLL_FULL
             for (int k = 0; k < 3; k++) twice += term(s, f->s[vf_symmetric_index(i, k)], f->b[k], l);
             equation[6 + i][l] = (double)(2.0f * twice - term(s, f->trace, f->b[i], l) +
                                           term(s, f->a[i], f->trace_gap, l));
             determinant[l] += term(s, f->s[vf_symmetric_index(0, i)], f->cofactor[i], l);
         }
     }
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < LANES; l++)
         equation[9][l] = (double)(determinant[l] + cube[l] - 0.5f * term(s, f->trace, f->trace_ss, l));
 }
 
-/** vf_essential_coefficients() of all monomials. */
-VF_LOOP static void make_equations(struct work *w)
+/** Coefficients of all 20 monomials in the ten cubic equations, on all lanes. */
+VF_HOT_FLAT static void make_equations(struct work *w)
 {
     for (int m = 0; m < 20; m++) {
         const struct vf_cubic_factors s = vf_cubic_factors_of(m);
@@ -289,7 +296,7 @@ VF_LOOP static void make_equations(struct work *w)
 
 /* ---- elimination ------------------------------------------------------------------------------------------------- */
 
-/** Row of the pivot of column k of each lane. */
+/** Finds the pivot row of column k in each lane: the largest element of rows k .. 9. row: out. */
 static inline void find_pivots(exact_lanes column[10], int k, int32_t row[LANES])
 {
     exact_lanes largest, at;
@@ -307,7 +314,7 @@ static inline void find_pivots(exact_lanes column[10], int k, int32_t row[LANES]
     for (int l = 0; l < LANES; l++) row[l] = (int32_t)at[l];
 }
 
-/** Exchange row k and the pivot's of each lane, in column k and those behind it. */
+/** Exchanges row k with the pivot row of each lane, in columns k .. 19. */
 static inline void exchange_rows(exact_lanes column[20][10], int k, const int32_t row[LANES])
 {
     for (int l = 0; l < LANES; l++)
@@ -318,8 +325,8 @@ static inline void exchange_rows(exact_lanes column[20][10], int k, const int32_
         }
 }
 
-/** vf_essential_eliminate() of all lanes. */
-VF_LOOP static void eliminate(struct work *w)
+/** Gauss-Jordan elimination of the ten cubic equations on all lanes, as in vf_essential_eliminate(). */
+VF_HOT_FLAT static void eliminate(struct work *w)
 {
     for (int k = 0; k < 10; k++) {
         int32_t row[LANES];
@@ -369,8 +376,8 @@ static inline void make_minors(struct work *w)
     }
 }
 
-/** vf_essential_resultant() of all lanes, into w->roots.c. */
-VF_LOOP static void make_resultants(struct work *w)
+/** Polynomial of degree 10 of each lane, into w->roots.c, as vf_essential_resultant() computes it. */
+VF_HOT_FLAT static void make_resultants(struct work *w)
 {
     exact_lanes *c = w->roots.c;
     vf_lanes largest;
@@ -393,7 +400,7 @@ VF_LOOP static void make_resultants(struct work *w)
 
 /* ---- solutions --------------------------------------------------------------------------------------------------- */
 
-/** List the real roots, up to VF_ESSENTIAL_SOLUTIONS of a sample. */
+/** Lists the real roots of the first `count` samples' polynomials, up to VF_ESSENTIAL_SOLUTIONS of a sample. */
 static void list_candidates(struct vf_candidates *c, const struct vf_roots *roots, int count)
 {
     c->count = 0;
@@ -414,7 +421,8 @@ void vf_essential_batch_solve(struct vf_essential_batch *b, int count)
     memset(b->poses, 0, sizeof b->poses);
     memcpy(w.sample.of.before, b->before, sizeof b->before);
     memcpy(w.sample.of.now, b->now, sizeof b->now);
-    for (int i = 0; i < 30; i++) /* of no sample: NaN from its constraints on, so that it has no root */
+    /* bearings of unused lanes are zeroed: their constraints become NaN, and they have no root */
+    for (int i = 0; i < 30; i++)
         for (int l = count; l < LANES; l++) w.sample.value[i][l] = 0.0f;
     make_rows(&w);
     find_null_spaces(&w);
@@ -426,3 +434,5 @@ void vf_essential_batch_solve(struct vf_essential_batch *b, int count)
     list_candidates(&w.candidates, &w.roots, count);
     vf_essential_poses(b, &w.candidates, &w.sample, &w.solutions);
 }
+
+#endif

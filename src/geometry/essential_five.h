@@ -3,13 +3,12 @@
  *
  * In      unit bearings of five correspondences in the previous and the current camera
  * Out     up to ten essential matrices
- * Rule    null space of the linear constraints (essential.h); ten cubic equations in its unknowns, Gauss-Jordan
- *         elimination, polynomial of degree 10 and all its roots (polynomial.h); then Newton's method on the five
- *         constraints themselves (polish.h)
- * Exact   single precision in one order, elimination and polynomial in double; see essential.h for measured success
- *         rates
- * Shared  host form and kernels share all of it, but for the elimination with VFRONT_CUBLAS (essential.h); the host
- *         form of ego solves samples side by side (essential_batch.h)
+ * Rule    Null space of the linear constraints (essential.h); ten cubic equations in its unknowns; Gauss-Jordan
+ *         elimination; polynomial of degree 10 and all its real roots (polynomial.h). Newton's method on the five
+ *         constraints refines each solution (polish.h).
+ * Exact   single precision in one order; elimination and polynomial in double
+ * Shared  Host form and kernels share all of it, except the elimination with VFRONT_CUBLAS (essential.h). The host form
+ *         of ego solves samples in batches (essential_batch.h).
  */
 #ifndef VF_ESSENTIAL_FIVE_H
 #define VF_ESSENTIAL_FIVE_H
@@ -17,19 +16,19 @@
 #include "essential.h"
 #include "polish.h"
 
-#define VF_ESSENTIAL_NEWTON_STEPS 8 /* largest number of Newton steps on the constraints of a solution */
+#define VF_ESSENTIAL_NEWTON_STEPS 8 /* largest number of Newton steps that refine an essential matrix */
 
 /* ---- cubic equations --------------------------------------------------------------------------------------------- */
 
-/** Coefficients of cubic monomial m in the ten equations. With A = [a]x and b = S a, the conditions for A + parallax S
- *  to be essential separate into a symmetric part, an antisymmetric one, and one without a. Only terms with parallax^2
- *  are small beside the others:
+/** Coefficients of cubic monomial m in the ten equations of the five-point solver. They state that [a]x + parallax S is
+ *  an essential matrix. With b = S a, its cubic constraint has a symmetric part (six equations) and an antisymmetric
+ *  part (three); the last equation uses the determinant:
  *    2 |a|^2 S - 2 (a b^T + b a^T) + tr S (a a^T - |a|^2) + (a b) + parallax^2 (S^3 - tr(S^2) S / 2) = 0
  *    2 S b - tr S b + (tr(S)^2 / 2 - tr(S^2)) a = 0
  *    det S + tr(S^3) - tr S tr(S^2) / 2 = 0 */
 VF_FN void vf_essential_coefficients(const vf_cubic_forms *f, float parallax, int m, float equation[10])
 {
-    const vf_cubic_place s = vf_cubic_place_of(m);
+    const vf_cubic_lookup s = vf_cubic_lookup_of(m);
     const float square = parallax * parallax, inner = vf_cubic_term(&s, f->a[0], f->b[0]) +
                                                       vf_cubic_term(&s, f->a[1], f->b[1]) +
                                                       vf_cubic_term(&s, f->a[2], f->b[2]);
@@ -63,9 +62,9 @@ VF_FN void vf_essential_coefficients(const vf_cubic_forms *f, float parallax, in
     equation[9] = determinant + cube - 0.5f * vf_cubic_term(&s, f->trace, f->trace_ss);
 }
 
-/** Gauss-Jordan elimination with partial pivoting, w->column to w->exact. The first four monomials are eliminated only
- *  from the equations below theirs, which is all that the last six equations need. In double precision:
- *  rounding errors grow most here. */
+/** Gauss-Jordan elimination with partial pivoting of the ten cubic equations, from w->column to w->exact. Monomials 0
+ *  to 3 are eliminated only from the equations below their pivot, because only equations 4 to 9 are used. In double
+ *  precision, because rounding errors grow most here. */
 VF_FN void vf_essential_eliminate(struct vf_essential_scratch *w)
 {
     VF_TEAM(c, 20)
@@ -93,7 +92,7 @@ VF_FN void vf_essential_eliminate(struct vf_essential_scratch *w)
                 const double element = r == p ? first : column[r];
                 column[r] = r == k ? top : element - pivots[r] * top;
             }
-#else /* the same as vector code; on a GPU the loads of the column would wait for the store */
+#else /* host: vectorised; on a GPU the loads of this loop would wait for the store before it */
             column[p] = first;
             for (int r = 0; r < 10; r++) column[r] -= pivots[r] * top;
             column[k] = top;
@@ -103,7 +102,7 @@ VF_FN void vf_essential_eliminate(struct vf_essential_scratch *w)
     }
 }
 
-/** Coefficients w->column of the ten cubic equations, from the null space. */
+/** Writes the coefficients of the ten cubic equations to w->column, from the null-space vectors. */
 VF_FN void vf_essential_equations(struct vf_essential_scratch *w)
 {
     vf_essential_make_forms(w);
@@ -118,7 +117,7 @@ VF_FN void vf_essential_equations(struct vf_essential_scratch *w)
     {
         float of_monomial[10];
         vf_essential_coefficients(&forms, w->parallax, m, of_monomial);
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int r = 0; r < 10; r++) equation[r][m] = of_monomial[r];
     }
     for (int m = 0; m < 20; m++)
@@ -126,8 +125,8 @@ VF_FN void vf_essential_equations(struct vf_essential_scratch *w)
 #endif
 }
 
-/** Take the last ten columns x after an elimination that makes the first ten the identity (cuBLAS), in place of
- *  vf_essential_eliminate(). */
+/** Loads the equations that cuBLAS has eliminated: x, their last ten columns, when the first ten are the identity.
+ *  Replaces vf_essential_eliminate(). */
 VF_FN void vf_essential_load_eliminated(struct vf_essential_scratch *w, const float *x)
 {
     VF_TEAM(c, 10)
@@ -137,8 +136,8 @@ VF_FN void vf_essential_load_eliminated(struct vf_essential_scratch *w, const fl
 
 /* ---- polynomial of degree 10 ------------------------------------------------------------------------------------- */
 
-/** Matrix of polynomials in z from the last six equations (Nister's k, l, m), and its determinant, of degree
- *  10. */
+/** Computes a 3x3 matrix of polynomials in z from equations 4 to 9 (rows k, l, m of Nister 2004), and its determinant,
+ *  of degree 10. */
 VF_FN void vf_essential_resultant(struct vf_essential_scratch *w)
 {
     struct vf_essential_roots *u = &w->u.roots;
@@ -181,7 +180,7 @@ VF_FN void vf_essential_resultant(struct vf_essential_scratch *w)
     VF_TEAM_SYNC();
 }
 
-/** Matrix of rotated bearings, [a]x + parallax S, of a root z = root[0] / root[1]. */
+/** Essential matrix [a]x + parallax S of the aligned bearings, for a root z = root[0] / root[1] of the polynomial. */
 VF_FN void vf_essential_from_root(const struct vf_essential_scratch *w, const float root[2], float E[9])
 {
     const float x = root[0], y = root[1];
@@ -210,8 +209,8 @@ VF_FN void vf_essential_from_root(const struct vf_essential_scratch *w, const fl
 
 /* ---- solutions --------------------------------------------------------------------------------------------------- */
 
-/** Newton's method from the matrix of rotated bearings E to the essential matrix of the five unrotated
- *  correspondences, in E. align: w->R. Returns 1 if it converged. */
+/** Refines an essential matrix by Newton's method. E: in, for the aligned bearings; out, for the five original
+ *  correspondences. align: rotation that aligned the bearings. Returns 1 if it converged. */
 VF_FN int vf_essential_polish(const float align[9], const float before[][3], const float now[][3], float E[9])
 {
     float R[2][9], t[3], rotation[9];
@@ -232,13 +231,14 @@ VF_FN int vf_essential_polish(const float align[9], const float before[][3], con
     return step_squared < 1e-6f;
 }
 
-/** Essential matrices, in w->E, from the eliminated equations. Returns their number. */
+/** Solves the eliminated equations of five correspondences and writes the essential matrices to w->E. Returns their
+ *  number. */
 VF_FN int vf_essential_five_solve(struct vf_essential_scratch *w, const float before[][3], const float now[][3])
 {
     vf_essential_resultant(w);
     vf_polynomial_roots(&w->u.roots.polynomial, 10);
     VF_TEAM(k, VF_ESSENTIAL_SOLUTIONS)
-    { /* item: real root number k */
+    { /* item k of the team: real root number k of the polynomial */
         int skip = k, at = -1;
         for (int i = 0; i < 20; i++) {
             const float *root = w->u.roots.polynomial.root[i];
@@ -264,7 +264,7 @@ VF_FN int vf_essential_five_solve(struct vf_essential_scratch *w, const float be
     return count;
 }
 
-/** Essential matrices of five correspondences, in w->E. Returns their number. */
+/** Writes the essential matrices of five correspondences to w->E. Returns their number. */
 VF_FN int vf_essential_five(struct vf_essential_scratch *w, const float before[][3], const float now[][3])
 {
     vf_essential_rows(w, before, now, 5);

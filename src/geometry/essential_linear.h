@@ -2,11 +2,12 @@
 /* essential_linear: essential matrices of seven and of eight correspondences.
  *
  * In      unit bearings of seven or eight correspondences in the previous and the current camera
- * Out     up to three matrices from seven, one from eight; with noise they are essential only approximately, those of
+ * Out     up to three matrices from seven, one from eight; with noise they are only approximately essential; those of
  *         seven are singular
- * Rule    null space of the linear constraints (essential.h). Seven: the determinant is a cubic in the ratio of the two
- *         unknowns, solved by Cardano's formula; eight: the null vector itself. Both are then refined from residuals
- * Exact   single precision in one order, residuals and unknowns in the refinement in double
+ * Rule    Null space of the linear constraints (essential.h). Seven: the determinant is a cubic in the ratio of the two
+ *         unknowns, solved by Cardano's formula. Eight: the null vector. Both results are refined
+ *         so that the residuals of the constraints vanish.
+ * Exact   single precision in one order; residuals and unknowns of the refinement in double
  * Shared  host form and kernels share all of it
  */
 #ifndef VF_ESSENTIAL_LINEAR_H
@@ -18,7 +19,8 @@
 
 /* ---- refinement -------------------------------------------------------------------------------------------------- */
 
-/** Matrix of rotated bearings as vf_essential_from_unknowns(), in double precision. */
+/** Essential matrix E = [a]x + parallax S of the aligned bearings, in double precision. u: the three elements of a,
+ *  then the six of S. */
 VF_FN void vf_essential_from_unknowns_double(float parallax, const double u[9], double E[9])
 {
     const double e = (double)parallax, xy = e * u[6], yz = e * u[7], zx = e * u[8];
@@ -27,7 +29,7 @@ VF_FN void vf_essential_from_unknowns_double(float parallax, const double u[9], 
     for (int k = 0; k < 9; k++) E[k] = all[k];
 }
 
-/** Residual of the epipolar constraint of one correspondence for unknowns u. */
+/** Residual now^T E before of the epipolar constraint of one correspondence. u: the unknowns a, S of E. */
 VF_FN float vf_essential_residual(const struct vf_essential_scratch *w, const double u[9], const float before[3],
                                   const float now[3])
 {
@@ -40,8 +42,10 @@ VF_FN float vf_essential_residual(const struct vf_essential_scratch *w, const do
     return (float)sum;
 }
 
-/** Least-norm correction of u that makes n residuals 0, by forward substitution in the triangular constraints. */
-VF_FN void vf_essential_least_change(const struct vf_essential_scratch *w, int n, const float residual[], double u[9])
+/** Subtracts from the unknowns u the least-norm correction that makes n residuals 0. Uses forward substitution in the
+ *  triangular matrix of the QR decomposition. */
+VF_FN void vf_essential_least_norm_step(const struct vf_essential_scratch *w, int n, const float residual[],
+                                        double u[9])
 {
     float v[9];
     const float inverse = 1.0f / w->parallax;
@@ -56,7 +60,8 @@ VF_FN void vf_essential_least_change(const struct vf_essential_scratch *w, int n
     for (int i = 0; i < 9; i++) u[i] -= (double)v[i];
 }
 
-/** Newton step of u along direction d towards a singular matrix. */
+/** Newton step of the unknowns u along the direction d that makes the determinant of the matrix 0. Steps of 0.1 |d| or
+ *  more are not taken. */
 VF_FN void vf_essential_make_singular(float parallax, const float d[9], double u[9])
 {
     double E[9];
@@ -74,9 +79,10 @@ VF_FN void vf_essential_make_singular(float parallax, const float d[9], double u
     for (int k = 0; k < 9; k++) u[k] -= fabsf(step) < 0.1f ? (double)(step * d[k]) : 0.0;
 }
 
-/** Refine `count` vectors of unknowns, in w->exact, to satisfy n constraints, and to be singular if n is 7: then
- *  w->column[k] is the direction within the null space in which vector k may move. In double precision, because two
- *  close solutions of seven are sensitive to rounding. Writes the essential matrices w->E. Returns `count`. */
+/** Refines `count` solutions w->exact[k], vectors of the unknowns a, S, to satisfy n constraints. For n = 7 their
+ *  matrices also become singular; w->column[k] is then the null-space direction in which solution k may move. In double
+ *  precision, because two close solutions of seven points are sensitive to rounding. Writes the essential matrices
+ *  w->E. Returns `count`. */
 VF_FN int vf_essential_refine(struct vf_essential_scratch *w, const float before[][3], const float now[][3], int n,
                               int count)
 {
@@ -90,7 +96,7 @@ VF_FN int vf_essential_refine(struct vf_essential_scratch *w, const float before
         VF_TEAM_SYNC();
         VF_TEAM(k, count)
         {
-            vf_essential_least_change(w, n, w->residual[k], w->exact[k]);
+            vf_essential_least_norm_step(w, n, w->residual[k], w->exact[k]);
             if (n == 7) vf_essential_make_singular(w->parallax, w->column[k], w->exact[k]);
         }
         VF_TEAM_SYNC();
@@ -108,15 +114,15 @@ VF_FN int vf_essential_refine(struct vf_essential_scratch *w, const float before
 
 /* ---- solutions --------------------------------------------------------------------------------------------------- */
 
-/** Matrices of seven correspondences, in w->E, from the null space: combinations of its two vectors that are singular.
- *  Returns their number, at most 3. */
+/** Finds the combinations of the two null-space vectors whose matrix is singular, and writes these matrices of seven
+ *  correspondences to w->E. Returns their number, at most 3. */
 VF_FN int vf_essential_seven_solve(struct vf_essential_scratch *w, const float before[][3], const float now[][3])
 {
     VF_TEAM(i, 9) w->null_space[2][i] = w->null_space[3][i] = 0.0f;
     VF_TEAM_SYNC();
     vf_essential_make_forms(w);
     VF_TEAM(m, 4)
-    { /* xxx yyy xxy xyy */
+    { /* coefficients of the determinant: monomials xxx yyy xxy xyy of the weights x, y of the two vectors */
         const struct vf_essential_forms *f = &w->u.forms;
         const struct vf_cubic_factors s = vf_cubic_factors_of(m);
         const float square = w->parallax * w->parallax;
@@ -143,7 +149,8 @@ VF_FN int vf_essential_seven_solve(struct vf_essential_scratch *w, const float b
     return vf_essential_refine(w, before, now, 7, count);
 }
 
-/** Matrix of eight correspondences, in w->E, from the null space. Returns 1. */
+/** Writes the essential matrix of eight correspondences to w->E, from the null space of their constraints. Returns 1,
+ *  the number of matrices. */
 VF_FN int vf_essential_eight_solve(struct vf_essential_scratch *w, const float before[][3], const float now[][3])
 {
     VF_TEAM(i, 9) w->exact[0][i] = (double)w->null_space[0][i];
@@ -151,7 +158,7 @@ VF_FN int vf_essential_eight_solve(struct vf_essential_scratch *w, const float b
     return vf_essential_refine(w, before, now, 8, 1);
 }
 
-/** Matrices of seven correspondences, in w->E. Returns their number. */
+/** Finds the essential matrices of seven correspondences and writes them to w->E. Returns their number. */
 VF_FN int vf_essential_seven(struct vf_essential_scratch *w, const float before[][3], const float now[][3])
 {
     vf_essential_rows(w, before, now, 7);
@@ -160,7 +167,7 @@ VF_FN int vf_essential_seven(struct vf_essential_scratch *w, const float before[
     return vf_essential_seven_solve(w, before, now);
 }
 
-/** Matrix of eight correspondences, in w->E. Returns 1. */
+/** Finds the essential matrix of eight correspondences and writes it to w->E. Returns 1, the number of matrices. */
 VF_FN int vf_essential_eight(struct vf_essential_scratch *w, const float before[][3], const float now[][3])
 {
     vf_essential_rows(w, before, now, 8);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "essential_lanes.h"
 
-#define CONVERGED 1e-10f /* squared length of the last step, as in vf_essential_polish() */
+#if VFRONT_EGO
 
-/** Gather candidates first .. first + here; places behind them repeat the first. */
+#define CONVERGED 1e-10f /* squared length of a Newton step below which a pose has converged */
+
+/** Loads candidates first .. first + here - 1 into the lanes of g, one per lane. The remaining lanes repeat candidate
+ *  `first`. */
 static void gather(struct vf_solutions *g, const struct vf_candidates *c, const union vf_samples *sample, int first,
                    int here)
 {
@@ -15,17 +18,17 @@ static void gather(struct vf_solutions *g, const struct vf_candidates *c, const 
     }
 }
 
-/** vf_essential_from_root() of all lanes. */
-VF_LOOP static void from_roots(struct vf_solutions *restrict g)
+/** Essential matrices of the roots of all lanes, as vf_essential_from_root() computes them. */
+VF_HOT_FLAT static void from_roots(struct vf_solutions *restrict g)
 {
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < VF_BATCH; l++) {
         const float x = g->x[l], y = g->y[l], y2 = y * y, x2 = x * x;
         float m[3][3], best[3] = {0.0f, 0.0f, 0.0f}, largest = 0.0f, u[9], E[9];
         vf_lanes(*null)[9] = g->sample.of.null_space;
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int r = 0; r < 3; r++) {
-            VF_PEEL
+            VF_UNROLL_FULL
             for (int c = 0; c < 3; c++) {
                 vf_lanes *all = g->sample.of.b[r][c];
                 const float b[5] = {all[0][l], all[1][l], all[2][l], all[3][l], all[4][l]};
@@ -34,33 +37,34 @@ VF_LOOP static void from_roots(struct vf_solutions *restrict g)
                                 : (b[0] * y2 + b[1] * x * y) * y2 + (b[2] * y2 + b[3] * x * y + b[4] * x2) * x2;
             }
         }
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int r = 0; r < 3; r++) {
             float c[3];
             vf_cross(m[r], m[(r + 1) % 3], c);
             const float square = vf_dot(c, c);
-            VF_PEEL
+            VF_UNROLL_FULL
             for (int k = 0; k < 3; k++) best[k] = square > largest ? c[k] : best[k];
             largest = square > largest ? square : largest;
         }
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 9; k++)
             u[k] = best[0] * null[0][k][l] + best[1] * null[1][k][l] +
                    best[2] * (x * null[2][k][l] + y * null[3][k][l]);
         vf_essential_from_unknowns(g->sample.of.parallax[l], u, E);
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 9; k++) g->E[k][l] = E[k];
     }
 }
 
-/** Start of vf_essential_polish() of all lanes. */
-VF_LOOP static void begin_polish(struct vf_solutions *restrict g)
+/** Starts the Newton refinement of all lanes: converts essential matrices to poses. First part of
+ *  vf_essential_polish(). */
+VF_HOT_FLAT static void begin_polish(struct vf_solutions *restrict g)
 {
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < VF_BATCH; l++) {
         float E[9], align[9], R[2][9], t[3], rotation[9];
         struct vf_polish m;
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 9; k++) {
             E[k] = g->E[k][l];
             align[k] = g->sample.of.R[k][l];
@@ -68,18 +72,19 @@ VF_LOOP static void begin_polish(struct vf_solutions *restrict g)
         vf_essential_decompose(E, R, t);
         vf_matrix_product(R[0], align, rotation);
         vf_polish_from_pose(&m, rotation, t);
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 4; k++) g->q[k][l] = m.q[k];
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 3; k++) g->t[k][l] = m.t[k];
         g->step_squared[l] = 1.0f;
     }
 }
 
-/** Linearised constraints of vf_polish_step(), in m; the two tangents of the translation. */
+/** Linearises the five epipolar constraints at the poses of all lanes. Writes the linear systems g->m, and the two
+ *  directions g->tangent in which the translation may move. */
 static inline void linearise(struct vf_solutions *restrict g)
 {
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < VF_BATCH; l++) {
         const struct vf_polish m = {{g->q[0][l], g->q[1][l], g->q[2][l], g->q[3][l]},
                                     {g->t[0][l], g->t[1][l], g->t[2][l]}};
@@ -89,14 +94,14 @@ static inline void linearise(struct vf_solutions *restrict g)
         vf_polish_rotation(m.q, R);
         vf_polish_tangents(m.t, tangent[0], tangent[1]);
         vf_polish_residuals(&m, (const float(*)[3])before, (const float(*)[3])now, residual);
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int i = 0; i < 5; i++) vf_polish_row(&m, R, tangent, before[i], now[i], residual[i], row[i]);
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int i = 0; i < 5; i++) {
-            VF_PEEL
+            VF_UNROLL_FULL
             for (int k = 0; k < 6; k++) g->m[i][k][l] = row[i][k];
         }
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 3; k++) {
             g->tangent[0][k][l] = tangent[0][k];
             g->tangent[1][k][l] = tangent[1][k];
@@ -104,7 +109,7 @@ static inline void linearise(struct vf_solutions *restrict g)
     }
 }
 
-/** Exchange row k of the system and that of the largest element of column k, which becomes the pivot. */
+/** Exchanges row k of a 5x6 linear system with its pivot row: the one with the largest element of column k. */
 static inline void exchange(vf_lanes m[5][6], int k)
 {
     vf_lanes pivot;
@@ -128,7 +133,8 @@ static inline void exchange(vf_lanes m[5][6], int k)
             }
 }
 
-/** vf_solve5() of all lanes. */
+/** Solves the 5x5 linear systems of all lanes by Gaussian elimination, as vf_solve5() does. Column 5 of m is the right
+ *  side. */
 static inline void solve(vf_lanes m[5][6], vf_lanes x[5])
 {
     vf_lanes inverse[5];
@@ -151,21 +157,21 @@ static inline void solve(vf_lanes m[5][6], vf_lanes x[5])
     }
 }
 
-/** vf_polish_step() of the lanes that have not converged. */
-VF_LOOP static void polish_step(struct vf_solutions *restrict g)
+/** One Newton step of the poses, on the lanes that have not converged, as vf_polish_step() does. */
+VF_HOT_FLAT static void polish_step(struct vf_solutions *restrict g)
 {
     linearise(g);
     solve(g->m, g->change);
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < VF_BATCH; l++) {
         struct vf_polish m = {{g->q[0][l], g->q[1][l], g->q[2][l], g->q[3][l]}, {g->t[0][l], g->t[1][l], g->t[2][l]}};
         const float x[5] = {g->change[0][l], g->change[1][l], g->change[2][l], g->change[3][l], g->change[4][l]};
         float tangent[2][3] = {{g->tangent[0][0][l], g->tangent[0][1][l], g->tangent[0][2][l]},
                                {g->tangent[1][0][l], g->tangent[1][1][l], g->tangent[1][2][l]}};
         const float last = g->step_squared[l], square = vf_polish_move(&m, x, tangent);
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 4; k++) g->q[k][l] = last < CONVERGED ? g->q[k][l] : m.q[k];
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 3; k++) g->t[k][l] = last < CONVERGED ? g->t[k][l] : m.t[k];
         g->step_squared[l] = last < CONVERGED ? last : square;
     }
@@ -178,16 +184,17 @@ static int all_converged(const struct vf_solutions *g)
     return !moves;
 }
 
-/** End of vf_essential_polish() of all lanes. */
-VF_LOOP static void end_polish(struct vf_solutions *restrict g)
+/** Ends the Newton refinement of all lanes: converts poses to essential matrices. Last part of
+ *  vf_essential_polish(). */
+VF_HOT_FLAT static void end_polish(struct vf_solutions *restrict g)
 {
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < VF_BATCH; l++) {
         const float q[4] = {g->q[0][l], g->q[1][l], g->q[2][l], g->q[3][l]},
                     t[3] = {g->t[0][l], g->t[1][l], g->t[2][l]};
         float R[9];
         vf_polish_rotation(q, R);
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 3; k++) {
             g->E[k][l] = t[1] * R[6 + k] - t[2] * R[3 + k];
             g->E[3 + k][l] = t[2] * R[k] - t[0] * R[6 + k];
@@ -196,7 +203,8 @@ VF_LOOP static void end_polish(struct vf_solutions *restrict g)
     }
 }
 
-/** Depths of a point in both cameras, of either sign, as in vf_essential_pose(). */
+/** Depths of a point in the previous ([0]) and the current camera ([1]), up to a positive factor; below 0: behind
+ *  it. */
 static inline void find_depths(const float R[9], const float t[3], const float before[3], const float now[3],
                                float depth[2])
 {
@@ -209,11 +217,11 @@ static inline void find_depths(const float R[9], const float t[3], const float b
     depth[1] = -vf_dot(tg, gh);
 }
 
-/** Sign of t with which all points are in front of both cameras; 0: neither. */
+/** Sign of t that puts all points in front of both cameras; 0: neither sign does. */
 static inline float sign_of(const float R[9], const float t[3], float before[5][3], float now[5][3])
 {
     float ahead = 1.0f, behind = 1.0f;
-    VF_PEEL
+    VF_UNROLL_FULL
     for (int i = 0; i < 5; i++) {
         float depth[2];
         find_depths(R, t, before[i], now[i], depth);
@@ -225,28 +233,28 @@ static inline float sign_of(const float R[9], const float t[3], float before[5][
     return ahead - behind;
 }
 
-/** vf_essential_pose() of all lanes. */
-VF_LOOP static void find_poses(struct vf_solutions *restrict g)
+/** Poses of the essential matrices of all lanes by the cheirality test, as vf_essential_pose() finds them. */
+VF_HOT_FLAT static void find_poses(struct vf_solutions *restrict g)
 {
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < VF_BATCH; l++) {
         float E[9], R[2][9], t[3], before[5][3], now[5][3];
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 9; k++) E[k] = g->E[k][l];
         vf_lanes_points(g->sample.of.before, l, before);
         vf_lanes_points(g->sample.of.now, l, now);
         vf_essential_decompose(E, R, t);
         const float first = sign_of(R[0], t, before, now), second = sign_of(R[1], t, before, now),
                     sign = first == 0.0f ? second : first;
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 9; k++) g->pose[k][l] = first == 0.0f ? R[1][k] : R[0][k];
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int k = 0; k < 3; k++) g->pose[9 + k][l] = sign * t[k];
         g->sign[l] = g->step_squared[l] < 1e-6f ? sign : 0.0f;
     }
 }
 
-/** Keep the valid poses of candidates first .. first + here. */
+/** Appends the valid poses of candidates first .. first + here - 1 to the poses of their samples in b. */
 static void keep_poses(struct vf_essential_batch *b, const struct vf_solutions *g, const struct vf_candidates *c,
                        int first, int here)
 {
@@ -274,3 +282,5 @@ void vf_essential_poses(struct vf_essential_batch *b, const struct vf_candidates
         keep_poses(b, g, c, first, here);
     }
 }
+
+#endif

@@ -4,12 +4,12 @@
  * In      three points in axes of the previous camera, in any unit of length, and their unit bearings in the current
  *         camera
  * Out     up to four poses
- * Rule    quartic of Grunert (1841) in the form of Haralick, Lee, Ottenberg and Noelle (1994) for the ratio of two
- *         distances; then Newton's method on the three distances, with residuals in a form that does not cancel when
- *         bearings are close together
+ * Rule    Quartic of Grunert (1841) in the form of Haralick, Lee, Ottenberg and Noelle (1994) for the ratio of two
+ *         distances. Then Newton's method on the three distances, with residuals that do not cancel when bearings are
+ *         close together.
  * Exact   distances and quartic in double precision, which are few operations; Newton steps and poses in single, in one
  *         order
- * Shared  host form and kernels share all of it; a team (team.h) works on the roots side by side
+ * Shared  host form and kernels share all of it; a team (team.h) works on the roots in parallel
  */
 #ifndef VF_PERSPECTIVE_H
 #define VF_PERSPECTIVE_H
@@ -17,27 +17,28 @@
 #include "math/polynomial.h"
 #include "math/pose.h"
 
-#define VF_PERSPECTIVE_NEWTON_STEPS 3 /* on the three distances */
+#define VF_PERSPECTIVE_NEWTON_STEPS 3 /* number of Newton steps that refine the distances of the three points */
 
 struct vf_perspective_scratch {
     struct vf_polynomial_scratch polynomial;
-    struct vf_pose pose[8]; /* of each root of `polynomial` */
-    int32_t valid[8];       /* 1: that pose is a solution */
+    struct vf_pose pose[8]; /* [root of `polynomial`]: its pose */
+    int32_t valid[8];       /* [root of `polynomial`]: 1: its pose is a solution */
 };
 
-/** Triangle of the three points; element k belongs to the side opposite of point k. */
+/** Sides of the triangle of the three points. Element k belongs to the side opposite of point k. */
 struct vf_triangle {
-    double side2[3];  /* squared length */
-    double chord2[3]; /* squared distance of the unit bearings of its ends: 2 - 2 cos of the angle between them */
+    double side2[3];  /* squared length of the side */
+    double chord2[3]; /* squared chord between the unit bearings of the side's ends: 2 - 2 cos(angle) */
 };
 
-/** Dot product in double precision. */ VF_FN double vf_dot_double(const float a[3], const float b[3])
+/** Dot product in double precision. */
+VF_FN double vf_dot_double(const float a[3], const float b[3])
 {
     return (double)a[0] * (double)b[0] + (double)a[1] * (double)b[1] + (double)a[2] * (double)b[2];
 }
 
-/** Triangle of points and bearings. Compensates to first order that bearings have unit length to single precision
- *  only. */
+/** Sides of the triangle of three points, and chords between their bearings. The bearings have unit length only in
+ *  single precision, which is compensated to first order. */
 VF_FN struct vf_triangle vf_measure_triangle(const float point[3][3], const float bearing[3][3])
 {
     struct vf_triangle t;
@@ -52,7 +53,7 @@ VF_FN struct vf_triangle vf_measure_triangle(const float point[3][3], const floa
     return t;
 }
 
-/** Coefficients c[0]..c[4] of the quartic in v = distance 2 / distance 0. */
+/** Coefficients of the P3P quartic c[0] + c[1] v + ... + c[4] v^4 in v = distance of point 2 / distance of point 0. */
 VF_FN void vf_perspective_quartic(const struct vf_triangle *t, double c[5])
 {
     const double inverse = 1.0 / t->side2[1], aa = t->side2[0] * inverse, cc = t->side2[2] * inverse,
@@ -67,7 +68,8 @@ VF_FN void vf_perspective_quartic(const struct vf_triangle *t, double c[5])
     c[0] = (1.0 + difference) * (1.0 + difference) - 4.0 * aa * c2;
 }
 
-/** Approximate distances of the three points for a root of the quartic, v = root[0] / root[1]. */
+/** Approximate distances s of the three points from the camera, for a root v = root[0] / root[1] of the quartic. v is
+ *  distance 2 / distance 0. */
 VF_FN void vf_perspective_distances(const struct vf_triangle *t, const float root[2], double s[3])
 {
     const double x = (double)root[0], y = (double)root[1], difference = (t->side2[0] - t->side2[2]) / t->side2[1];
@@ -80,7 +82,8 @@ VF_FN void vf_perspective_distances(const struct vf_triangle *t, const float roo
     s[2] = x * (double)scale;
 }
 
-/** One Newton step on the three distances s. Returns the sum of their relative changes. */
+/** One Newton step on the distances s of the three points from the camera. Returns the sum of their relative
+ *  changes. */
 VF_FN float vf_perspective_step(const struct vf_triangle *t, double s[3])
 {
     float J[3][3], r[3];
@@ -103,8 +106,8 @@ VF_FN float vf_perspective_step(const struct vf_triangle *t, double s[3])
     return fabsf(x / (float)s[0]) + fabsf(y / (float)s[1]) + fabsf(z / (float)s[2]);
 }
 
-/** Orthonormal axes of a triangle, as rows: along its first side, in its plane, normal to it. first, second: two of its
- *  sides. */
+/** Orthonormal axes of a triangle, rows of `axes`: along its side `first`; in its plane; normal to the plane. second:
+ *  another side. */
 VF_FN void vf_perspective_axes(const float first[3], const float second[3], float axes[9])
 {
     for (int k = 0; k < 3; k++) axes[k] = first[k];
@@ -113,18 +116,20 @@ VF_FN void vf_perspective_axes(const float first[3], const float second[3], floa
     vf_unit_reciprocal(axes + 6);
     vf_cross(axes + 6, axes, axes + 3);
     vf_unit_reciprocal(axes + 3);
-    vf_cross(axes, axes + 3, axes + 6); /* again: the first cross product is inaccurate for a thin triangle */
+    /* the normal again, because the one from the two sides is inaccurate for a thin triangle */
+    vf_cross(axes, axes + 3, axes + 6);
 }
 
-/** Pose that maps each point to its distance s along its bearing: aligns the axes of both triangles. */
+/** Pose that moves each point to its distance s along its bearing. It aligns the triangle of the points with the
+ *  triangle in the current camera. */
 VF_FN void vf_perspective_pose(const float point[3][3], const float bearing[3][3], const double s[3],
                                struct vf_pose *pose)
 {
     double now[3][3];
     float side_before[2][3], side_now[2][3], from[9], to[9];
     for (int i = 0; i < 3; i++) {
-        const double scale = s[i] * (1.5 - 0.5 * vf_dot_double(bearing[i],
-                                                               bearing[i])); /* divided by the length of the bearing */
+        /* distance over the length of the bearing, which is 1 only in single precision; to first order */
+        const double scale = s[i] * (1.5 - 0.5 * vf_dot_double(bearing[i], bearing[i]));
         for (int k = 0; k < 3; k++) now[i][k] = scale * (double)bearing[i][k];
     }
     for (int i = 0; i < 2; i++)
@@ -140,8 +145,8 @@ VF_FN void vf_perspective_pose(const float point[3][3], const float bearing[3][3
     for (int r = 0; r < 3; r++) pose->t[r] = (float)now[0][r] - vf_dot(pose->R + 3 * r, point[0]);
 }
 
-/** Solve P3P: poses for which three points lie along three bearings. w and pose lie in memory that the team shares.
- *  Returns the number of poses. */
+/** Solves P3P: finds the poses for which three points lie along three bearings. pose: out; it and w are in memory
+ *  shared by the team. Returns the number of poses, at most 4. */
 VF_FN int vf_perspective_three(struct vf_perspective_scratch *w, const float point[3][3], const float bearing[3][3],
                                struct vf_pose pose[4])
 {

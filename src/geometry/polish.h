@@ -3,10 +3,9 @@
  *
  * In      a relative pose near a solution; unit bearings of five correspondences in the previous and the current camera
  * Out     the relative pose that satisfies now^T [t]x R before = 0 for all five
- * Rule    a step solves the five linearised constraints for a rotation vector and for two components of the translation
- *         at right angles to it
- * Exact   single precision in one order, but for residuals, which are double: single precision would leave errors of
- *         1e-7 in them, and of 1e-3 and more in the pose
+ * Rule    A step solves the five linearised constraints for a rotation vector and for the motion of the translation in
+ *         two directions normal to it.
+ * Exact   Single precision in one order; residuals in double, because errors of 1e-7 in them move the pose by 1e-3.
  * Shared  host form and kernels share all of it
  */
 #ifndef VF_POLISH_H
@@ -21,7 +20,7 @@ struct vf_polish {
     float q[4], t[3];
 };
 
-/** Rotation matrix of a quaternion, times the square of its length. */
+/** Rotation matrix R of a quaternion q of any length, times the squared length of q. */
 VF_FN void vf_polish_rotation(const float q[4], float R[9])
 {
     const float aa = q[0] * q[0], bb = q[1] * q[1], cc = q[2] * q[2], dd = q[3] * q[3];
@@ -33,7 +32,7 @@ VF_FN void vf_polish_rotation(const float q[4], float R[9])
     for (int k = 0; k < 9; k++) R[k] = all[k];
 }
 
-/** Scale quaternion and translation to unit length. */
+/** Scales quaternion and translation to unit length. */
 VF_FN void vf_polish_normalise(struct vf_polish *m)
 {
     const float scale = 1.0f / sqrtf(m->q[0] * m->q[0] + m->q[1] * m->q[1] + m->q[2] * m->q[2] + m->q[3] * m->q[3]);
@@ -41,7 +40,8 @@ VF_FN void vf_polish_normalise(struct vf_polish *m)
     vf_unit_reciprocal(m->t);
 }
 
-/** Convert a pose: unit quaternion, computed from its largest component, and unit translation. */
+/** Converts a rotation matrix and a translation to a unit quaternion and a unit translation. The quaternion is computed
+ *  from its largest component, so that no digits cancel. */
 VF_FN void vf_polish_from_pose(struct vf_polish *m, const float R[9], const float t[3])
 {
     const float a = R[0] + R[4] + R[8], b = R[0] - R[4] - R[8], c = R[4] - R[0] - R[8], d = R[8] - R[0] - R[4];
@@ -57,9 +57,8 @@ VF_FN void vf_polish_from_pose(struct vf_polish *m, const float R[9], const floa
     vf_polish_normalise(m);
 }
 
-/** Residuals of the five epipolar constraints, in double precision. In single precision they would be off by 1e-7,
- *  which moves the pose by 1e-3 when the baseline is short. Measured: two steps with such residuals and two without
- *  find all solutions in 0.2 % fewer problems than four steps with them. */
+/** Residuals of the five epipolar constraints, computed in double precision. With a short baseline an error of 1e-7 in
+ *  them moves the pose by 1e-3. */
 VF_FN void vf_polish_residuals(const struct vf_polish *m, const float before[][3], const float now[][3],
                                float residual[5])
 {
@@ -84,8 +83,8 @@ VF_FN void vf_polish_residuals(const struct vf_polish *m, const float before[][3
     }
 }
 
-/** Solve a 5x5 linear system by Gaussian elimination with partial pivoting; column 5 of M is the right side. All
- *  indices are constants once the loops are unrolled, so that M lies in registers. */
+/** Solves a 5x5 linear system for x by Gaussian elimination with partial pivoting. Column 5 of M is the right side. All
+ *  indices are constants after unrolling, so that M stays in registers. */
 VF_FN void vf_solve5(float M[5][6], float x[5])
 {
     float inverse[5];
@@ -121,7 +120,8 @@ VF_FN void vf_solve5(float M[5][6], float x[5])
     }
 }
 
-/** Two vectors at right angles to t and to each other, of about its length: tangents of the sphere of translations. */
+/** Two directions a, b in which a translation t of fixed length can move: normal to t and to each other, about as long
+ *  as t. */
 VF_FN void vf_polish_tangents(const float t[3], float a[3], float b[3])
 {
     const float x = fabsf(t[0]), y = fabsf(t[1]), z = fabsf(t[2]);
@@ -130,7 +130,8 @@ VF_FN void vf_polish_tangents(const float t[3], float a[3], float b[3])
     vf_cross(t, a, b);
 }
 
-/** Row of a step's linear system: the constraint of a correspondence. R: of m; tangent: of m->t. */
+/** Row of the linear system of a Newton step: epipolar constraint of one correspondence. Columns 0 .. 2: rotation
+ *  vector; 3, 4: motion of t along the two tangents; 5: right side. R: rotation of m. */
 VF_FN void vf_polish_row(const struct vf_polish *m, const float R[9], float tangent[2][3], const float before[3],
                          const float now[3], float residual, float row[6])
 {
@@ -144,7 +145,8 @@ VF_FN void vf_polish_row(const struct vf_polish *m, const float R[9], float tang
     row[5] = -residual;
 }
 
-/** Move a pose by the solution x of a step, at most about 0.3 rad. Returns its squared length. */
+/** Moves a pose by a Newton step, at most about 0.3 rad. x: rotation vector, then motion of t along the two tangents.
+ *  Returns the squared length of x. */
 VF_FN float vf_polish_move(struct vf_polish *m, const float x[5], float tangent[2][3])
 {
     const float square = x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3] + x[4] * x[4], limit = 0.3f;
@@ -158,8 +160,9 @@ VF_FN float vf_polish_move(struct vf_polish *m, const float x[5], float tangent[
     return square;
 }
 
-/** One Newton step on the five constraints, at most about 0.3 rad long. Returns its squared length, about [rad^2].
- *  Quaternion and translation grow a little in length, which cancels in the constraints. */
+/** Moves a pose by one Newton step on the five epipolar constraints, at most about 0.3 rad. Returns the squared length
+ *  of the step [rad^2, approximately]. Quaternion and translation grow slightly in length, which does not matter,
+ *  because the constraints are homogeneous in both. */
 VF_FN float vf_polish_step(struct vf_polish *m, const float before[][3], const float now[][3])
 {
     float R[9], M[5][6], tangent[2][3], residual[5], x[5];

@@ -2,7 +2,7 @@
 /* Host form of freeze: row by row. */
 #include "freeze.h"
 
-/** Comparison of a row of `width` pixels with the same row of the frame before. */
+/** Compares a row of `width` pixels with the same row of the previous image, and counts it in `rows` if it is equal. */
 static void compare_row(struct vf_freeze_rows *rows, const uint8_t *now, const uint8_t *before, int32_t width)
 {
     int texture = 0;
@@ -12,8 +12,8 @@ static void compare_row(struct vf_freeze_rows *rows, const uint8_t *now, const u
     vf_freeze_count(rows, 0, texture);
 }
 
-/** Addition of a row to the checksum. */
-static void add_row(struct vf_freeze_sum *sum, const uint8_t *row, int32_t width, uint32_t y)
+/** Adds row y of an image to the checksum, and counts it if it has texture. */
+static void add_row(struct vf_freeze_checksum *sum, const uint8_t *row, int32_t width, uint32_t y)
 {
     int texture = 0;
     const int32_t whole = width & -4;
@@ -28,7 +28,7 @@ static void add_row(struct vf_freeze_sum *sum, const uint8_t *row, int32_t width
     sum->textured += (uint32_t)texture;
 }
 
-/** Checksum of a picture, and what it says. */
+/** Checksum of an image, and its comparison with the checksums of older images. */
 static void compare_older(const struct vf_freeze_view *s, int32_t c)
 {
     struct vf_freeze_memory *m = s->freeze;

@@ -1,59 +1,62 @@
 /* SPDX-License-Identifier: MIT */
-/* freeze: pictures that equal that of the frame before, in whole or in part, or an older one.
+/* freeze: images that repeat the previous or an older image, in whole or in part.
  *
- * In      pictures of this frame and of the frame before, as ingest left them
- * Out     for how many frames in a row each camera's picture has been frozen; whether it equals an older one
- * Rule    A picture is frozen if it equals that of the frame before in all rows, or in VF_FREEZE_ROWS rows with
- *         texture: a sensor's noise repeats itself in no row that is not saturated
- *         Older pictures are compared by a checksum of every VF_FREEZE_STEP-th row: sum of its words of four pixels,
- *         each times a pseudo-random number that belongs to its place. A picture with fewer than VF_FREEZE_ROWS such
- *         rows with texture has none
+ * In      images of this and the previous frame, from ingest
+ * Out     number of consecutive frames with a frozen image, per camera; whether the image repeats an older one
+ * Rule    - frozen: equal to the previous image in all rows, or in at least VF_FREEZE_ROWS rows with texture, because
+ *           sensor noise never repeats in a row that is not saturated
+ *         - repeated: equal checksum of every VF_FREEZE_STEP-th row. Checksum: sum of words of four pixels, each times
+ *           a pseudo-random number of its position. An image with fewer than VF_FREEZE_ROWS textured rows among these
+ *           rows has no checksum
  * Exact   integers
- * Memory  counts of rows and frames per camera; checksums of the last VF_FREEZE_SHOWN pictures
- * Shared  vf_freeze_texture(), vf_freeze_count(), vf_freeze_frames(), vf_freeze_word(), vf_freeze_repeated(); the loops
- *         over a row are written in both forms
+ * Memory  counts of rows and frames per camera; checksums of the last VF_FREEZE_SHOWN images
+ * Shared  vf_freeze_texture(), vf_freeze_count(), vf_freeze_frames(), vf_freeze_word(), vf_freeze_repeated(). Written
+ *         twice: the loops over a row
  */
 #ifndef VF_FREEZE_H
 #define VF_FREEZE_H
 
-#include "core/view.h"
+#include "base/view.h"
 #include "ingest.h"
 
-#define VF_FREEZE_ROWS 8          /* rows with texture, equal to those of the frame before, of a frozen picture */
-#define VF_FREEZE_TEXTURE_GREY 16 /* least difference of two neighbouring pixels in a row with texture */
-#define VF_FREEZE_CHUNK 16        /* pixels from a multiple of 16 on, within which neighbours are compared */
-#define VF_FREEZE_STEP 4          /* rows from one in the checksum to the next */
-#define VF_FREEZE_SHOWN 8         /* pictures whose checksums are kept: buffers of a camera's driver are fewer */
+#define VF_FREEZE_ROWS 8          /* an image is frozen if this many textured rows equal those of the previous image */
+#define VF_FREEZE_TEXTURE_GREY 16 /* least difference of neighbouring pixels in a row with texture [grey levels] */
+#define VF_FREEZE_CHUNK 16        /* length of the aligned pieces of a row within which neighbours are compared [px] */
+#define VF_FREEZE_STEP 4          /* distance between the rows that enter the checksum [rows] */
+#define VF_FREEZE_SHOWN 8         /* number of images whose checksums are kept: more than a camera driver has buffers */
 
-/** Counts of a picture's rows that equal those of the frame before: all, and those with texture. */
+/** Numbers of rows of an image that equal the same row of the previous image: all, and those with texture. */
 struct vf_freeze_rows {
-    uint32_t same, still;
+    uint32_t same, textured_same;
 };
 
-/** Checksum of a picture under way, and its rows with texture. */
-struct vf_freeze_sum {
+/** Checksum of an image, and its number of textured rows. */
+struct vf_freeze_checksum {
     uint64_t sum;
     uint32_t textured, reserved;
 };
 
-/** Checksums of the last pictures, the latest first; 0: none. */
+/** Checksums of the last images, latest first; 0: image without a checksum. */
 struct vf_freeze_shown {
     uint64_t sum[VF_FREEZE_SHOWN];
 };
 
 struct vf_freeze_memory {
-    uint32_t frames[2][VFRONT_CAMERAS];              /* out, by parity: frames in a row with a frozen picture, this one
-                                                      included */
-    struct vf_freeze_rows rows[2][VFRONT_CAMERAS];   /* by parity: a step fills one set and clears the other; without
-                                                      meaning in frame 0 */
-    struct vf_freeze_sum sum[2][VFRONT_CAMERAS];     /* by parity, like rows */
-    struct vf_freeze_shown shown[2][VFRONT_CAMERAS]; /* by parity */
-    uint32_t repeated[2][VFRONT_CAMERAS]; /* out, by parity: frames since the older picture that this one equals, 2 to
-                                             VF_FREEZE_SHOWN; 0: none, or the frame before's */
-    uint32_t blocks_done[VFRONT_CAMERAS]; /* kernel: thread blocks that have finished; 0 between frames */
+    /* Out, [parity][camera]: number of consecutive frames with a frozen image, this frame included. */
+    uint32_t frames[2][VFRONT_CAMERAS];
+    /* [parity][camera]: rows that equal the previous image's; a frame fills its own set and clears the other. Undefined
+     * in frame 0. */
+    struct vf_freeze_rows rows[2][VFRONT_CAMERAS];
+    /* [parity][camera]: checksum of the image; a frame fills its own set and clears the other */
+    struct vf_freeze_checksum sum[2][VFRONT_CAMERAS];
+    struct vf_freeze_shown shown[2][VFRONT_CAMERAS]; /* [parity][camera]: checksums of the last images */
+    /* Out, [parity][camera]: age of the image that this one repeats [frames], 2..VF_FREEZE_SHOWN; 0: no image older
+     * than the previous one is repeated. */
+    uint32_t repeated[2][VFRONT_CAMERAS];
+    uint32_t blocks_done[VFRONT_CAMERAS]; /* kernel: number of blocks that have finished this frame; 0 between frames */
 };
 
-/* View of freeze: core/view.h. */
+/* View of freeze (base/view.h). */
 /* clang-format off */
 #define VF_READS_freeze(X) X(ingest)
 #define VF_BEFORE_freeze(X)
@@ -66,7 +69,7 @@ struct vf_freeze_view {
 };
 VF_HOST_FORM(freeze);
 
-/** Texture of a chunk of up to VF_FREEZE_CHUNK grey pixels: 1 if two neighbours differ by VF_FREEZE_TEXTURE_GREY. */
+/** 1 if two neighbours among up to VF_FREEZE_CHUNK adjacent grey pixels differ by at least VF_FREEZE_TEXTURE_GREY. */
 VF_FN int vf_freeze_texture(const uint8_t *grey, int32_t pixels)
 {
     int texture = 0;
@@ -74,22 +77,24 @@ VF_FN int vf_freeze_texture(const uint8_t *grey, int32_t pixels)
     return texture;
 }
 
-/** Counting of a row. changed: a pixel differs from the frame before; texture: of a chunk that did not change. */
+/** Counts a row that equals the previous image's. changed: 1: a pixel of the row differs; texture: 1: an unchanged
+ *  piece of the row has texture. */
 VF_FN void vf_freeze_count(struct vf_freeze_rows *rows, int changed, int texture)
 {
     rows->same += !changed;
-    rows->still += !changed && texture;
+    rows->textured_same += !changed && texture;
 }
 
-/** Number of frames in a row with a frozen picture. first: 1 in frame 0; before: that number of the frame before. */
+/** Number of consecutive frames with a frozen image, this frame included. first: 1 in frame 0; before: the same number
+ *  for the previous frame. */
 VF_FN uint32_t vf_freeze_frames(struct vf_freeze_rows rows, int32_t height, int first, uint32_t before)
 {
-    const int frozen = rows.same == (uint32_t)height || rows.still >= VF_FREEZE_ROWS;
+    const int frozen = rows.same == (uint32_t)height || rows.textured_same >= VF_FREEZE_ROWS;
     return first || !frozen ? 0 : before + (before != VF_NONE);
 }
 
-/** Part of a word in the checksum: four pixels, the first in the lowest byte, the last of a row filled up with 0.
- *  place: row * 65536 + column of its first pixel. */
+/** Contribution of a word to the checksum. The word has four pixels, the first in the lowest byte, zeros after the end
+ *  of a row. place: row * 65536 + column of the first pixel. */
 VF_FN uint64_t vf_freeze_word(uint32_t pixels, uint32_t place)
 {
     uint32_t factor = place * 0x9e3779b1u;
@@ -97,7 +102,8 @@ VF_FN uint64_t vf_freeze_word(uint32_t pixels, uint32_t place)
     return (uint64_t)pixels * (factor ^ (factor >> 13));
 }
 
-/** Checksum of `pixels` pixels of a chunk, fewer than VF_FREEZE_CHUNK at the end of a row. */
+/** Contribution of `pixels` adjacent pixels of a row to the checksum. place: row * 65536 + column of the first
+ *  pixel. */
 VF_FN uint64_t vf_freeze_part(const uint8_t *grey, int32_t pixels, uint32_t place)
 {
     uint64_t sum = 0;
@@ -109,9 +115,10 @@ VF_FN uint64_t vf_freeze_part(const uint8_t *grey, int32_t pixels, uint32_t plac
     return sum;
 }
 
-/** Enter the checksum of a picture. first: 1 in frame 0, whose sum has no meaning: it is not kept; before, now:
- *  checksums after the frame before, and after this one. Returns struct vf_freeze_memory.repeated. */
-VF_FN uint32_t vf_freeze_repeated(struct vf_freeze_sum sum, int first, const struct vf_freeze_shown *before,
+/** Stores the checksum of an image and compares it with older ones. first: 1 in frame 0, whose sum is undefined and not
+ *  stored; before, now: stored checksums before and after this frame. Returns the age of the image that is repeated,
+ *  2..VF_FREEZE_SHOWN [frames]; 0: none. */
+VF_FN uint32_t vf_freeze_repeated(struct vf_freeze_checksum sum, int first, const struct vf_freeze_shown *before,
                                   struct vf_freeze_shown *now)
 {
     const uint64_t value = first || sum.textured < VF_FREEZE_ROWS ? 0 : sum.sum ? sum.sum : 1;
@@ -123,14 +130,14 @@ VF_FN uint32_t vf_freeze_repeated(struct vf_freeze_sum sum, int first, const str
     return at > 1 ? at : 0;
 }
 
-/** 1 if this frame's picture of a camera, or that of the frame before, is frozen: then the interval between both
- *  pictures is not that of their stamps. Not for frame 0. */
-VF_FN int vf_freeze_untimely(const struct vf_freeze_memory *m, int32_t parity, int32_t camera)
+/** 1 if the image of this or of the previous frame is frozen, so that the time between the two images differs from that
+ *  between their timestamps. Not for frame 0. */
+VF_FN int vf_freeze_stale_interval(const struct vf_freeze_memory *m, int32_t parity, int32_t camera)
 {
     return m->frames[parity][camera] || m->frames[parity ^ 1][camera];
 }
 
-/** 1 if this frame's picture of a camera is an older one. */
+/** 1 if this frame's image of a camera is stale: it repeats the previous or an older image. */
 VF_FN int vf_freeze_stale(const struct vf_freeze_memory *m, int32_t parity, int32_t camera)
 {
     return m->frames[parity][camera] || m->repeated[parity][camera];

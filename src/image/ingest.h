@@ -1,34 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /* ingest: conversion of the cameras' pixel formats to 8-bit grey.
  *
- * In      parameters and pictures of the frame, in host, pinned or device memory
- * Out     8-bit picture of each camera, which is level 0 unless pictures are rectified; the frame's masks; a copy of
- *         the parameters
- * Rule    vf_ingest_pixel(): upper 8 bits of a pixel's range, luma of NV12 and YUYV
+ * In      parameters and images of the frame, in host, pinned or device memory
+ * Out     8-bit image of each camera (level 0 unless images are rectified); the frame's masks; a copy of the parameters
+ * Rule    vf_ingest_pixel(): upper 8 bits of a pixel's range; luma of NV12 and YUYV
  * Exact   integers
- * Memory  two pictures per camera, this frame's and the previous frame's; two mask planes per camera; the parameters
- * Shared  vf_ingest_to_8bit(). Not vf_ingest_pixel(), but at the ends of rows: the host form copies formats of one
- *         byte with memcpy(); the kernel unpacks 16 pixels at a time from aligned words (load_chunk(), to_grey() in
- *         ingest.cu)
+ * Memory  two images per camera, of this and the previous frame; two mask planes per camera; the parameters
+ * Shared  vf_ingest_to_8bit(). Written twice: vf_ingest_pixel(), except at row ends. Host: memcpy() for one-byte
+ *         formats. Kernel: 16 pixels at a time from aligned words (load_chunk(), to_grey() in ingest.cu)
  */
 #ifndef VF_INGEST_H
 #define VF_INGEST_H
 
-#include "core/prepare.h"
-#include "core/view.h"
+#include "base/view.h"
 
 struct vf_ingest_memory {
-    struct vf_params params; /* of the frame: copied from pinned memory, read by all later stages */
-    /* Pictures by parity: rows of raw[camera].pitch bytes. */
-    VF_LINE uint8_t picture[2][VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
-    /* Static mask, 0 = ignore: rows of level[camera][0].pitch bytes. Written once, in vfront_init(). */
+    struct vf_params params; /* parameters of the frame, copied from pinned memory; read by all later stages */
+    /* [parity][camera]: 8-bit images, rows of raw[camera].pitch bytes. */
+    VF_CACHE_LINE uint8_t picture[2][VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
+    /* Static mask, 0 = ignore: rows of level[camera][0].pitch bytes. Written once, by vf_masks_prepare()
+     * (camera/masks.h). */
     uint8_t mask_static[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
-    /* Mask of the frame, 0 = ignore, in raw picture coordinates: rows of raw[camera].pitch bytes. Written only when
+    /* Mask of the frame, 0 = ignore, in raw image coordinates: rows of raw[camera].pitch bytes. Written only if
      * params.source[camera].mask is not NULL. */
     uint8_t mask_frame[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES];
 };
 
-/* View of ingest: core/view.h. given: parameters of the frame in pinned memory. */
+/* View of ingest (base/view.h). given: parameters of the frame in pinned memory. */
 /* clang-format off */
 #define VF_READS_ingest(X)
 #define VF_BEFORE_ingest(X)
@@ -42,14 +40,10 @@ struct vf_ingest_view {
 };
 VF_HOST_FORM(ingest);
 
-/** Static masks: those of the rig, and pixels for which a lens has no bearing; with rectified pictures, also pixels
- *  that the raw picture does not hold. */
-vfront_status_t vf_ingest_prepare(const struct vf_prepare *p, const struct vf_ingest_view *s);
-
-/** Bytes per pixel of a vfront_format_t; of NV12 the luma plane alone. */
+/** Bytes per pixel of a vfront_format_t; of NV12 the luma plane only. */
 VF_FN int32_t vf_format_bytes(uint32_t format) { return format == VFRONT_GREY8 || format == VFRONT_NV12 ? 1 : 2; }
 
-/** Conversion of a 16-bit pixel with `bits` significant bits, 8..16, to 8 bits: truncated, and saturated at 255. */
+/** Converts a 16-bit pixel with `bits` significant bits, 8..16, to 8 bits: truncated, and saturated at 255. */
 VF_FN uint8_t vf_ingest_to_8bit(uint32_t value, int32_t bits)
 {
     const uint32_t v = value >> (bits - 8);

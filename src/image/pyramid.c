@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of pyramid: tile statistics of level 0, then one level after the other. */
+/* Host form of pyramid: tile statistics of level 0, then level by level. */
 #include "pyramid.h"
 
-/** A row of a level, `width` px, from two rows of the level before. */
+/** Makes a row of a pyramid level, `width` px, from two rows of the next finer level. */
 VF_HOT static void halve_row(uint8_t *restrict to, const uint8_t *restrict upper, const uint8_t *restrict lower,
                              int32_t width)
 {
@@ -10,7 +10,7 @@ VF_HOT static void halve_row(uint8_t *restrict to, const uint8_t *restrict upper
         to[x] = vf_pyramid_mean(upper[2 * x], upper[2 * x + 1], lower[2 * x], lower[2 * x + 1]);
 }
 
-/** All of a level >= 1, from the level before. */
+/** Makes pyramid level `level`, 1 and up, from the next finer level. */
 static void halve(const struct vf_pyramid_view *s, int32_t camera, int32_t level)
 {
     const struct vf_level *from = &s->geometry.level[camera][level - 1], *to = &s->geometry.level[camera][level];
@@ -35,7 +35,7 @@ VF_HOT static void tile_sum_row(struct vf_tile_stats *t, const uint8_t *row, int
     t->bright += bright;
 }
 
-/** Adds the gradients of `blocks` blocks of 2x2 px between two rows of a tile. */
+/** Adds the gradients of `blocks` blocks of 2x2 px in two rows of a tile to its statistics. */
 VF_HOT static void tile_sum_edges(struct vf_tile_stats *t, const uint8_t *upper, const uint8_t *lower, int32_t blocks)
 {
     uint32_t edge = 0;
@@ -44,7 +44,7 @@ VF_HOT static void tile_sum_edges(struct vf_tile_stats *t, const uint8_t *upper,
     t->edge += edge;
 }
 
-/** Statistics of a tile whose first pixel is `pixels`; at the right and lower border it is smaller than VF_TILE. */
+/** Statistics of the tile whose first pixel is `pixels`. Tiles at the right and lower border are smaller. */
 static struct vf_tile_stats tile_stats(const uint8_t *pixels, int32_t pitch, int32_t width, int32_t height)
 {
     struct vf_tile_stats t = {0, 0, 0, 0};
@@ -65,7 +65,8 @@ static void pyramid_camera(const struct vf_pyramid_view *s, int32_t camera)
         for (int32_t x = 0; x < l->width; x += VF_TILE)
             *tile++ = tile_stats(pixels + (size_t)y * (size_t)l->pitch + x, l->pitch, vf_min(VF_TILE, l->width - x),
                                  vf_min(VF_TILE, l->height - y));
-    const int32_t levels = vf_min(s->geometry.levels, VFRONT_LEVELS); /* a bound that compilers can see */
+    /* limited by a constant, so that compilers know the bound of the loop */
+    const int32_t levels = vf_min(s->geometry.levels, VFRONT_LEVELS);
     for (int32_t level = 1; level < levels; level++) halve(s, camera, level);
 }
 

@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of scale. The support of a pixel consists of two boxes side by side, each as large as the pixel;
- * neighbouring pixels share a box, so every box is summed once, and a pixel is the sum of two boxes. A level is made
- * tile by tile: column sums over the rows of level 0; transposition, so that a row's neighbours lie in one vector;
- * row sums; transposition back. */
+/* Host form of scale. The support of a pixel consists of two adjacent boxes along each axis, each as large as the
+ * pixel. Neighbouring pixels share a box, so every box is summed once. A level is made tile by tile: column sums over
+ * rows of level 0; transposition, so that a row's neighbours lie in one vector; row sums; transposition back. */
 #include "scale.h"
 
-/** Size of a tile [px of the level made]. Within it, blocks of ROWS x ROWS values are transposed. */
-#define ROWS 16
-#define COLUMNS 64
-#define BLOCK (ROWS * ROWS)
+/** Tile of a level: the pixels that are made together. Blocks of ROWS x ROWS values in it are transposed. */
+#define ROWS 16             /* height of a tile [px] */
+#define COLUMNS 64          /* width of a tile [px] */
+#define BLOCK (ROWS * ROWS) /* number of values of a transposed block */
 
-/** Largest number of level 0 pixels, along one axis, in a box; and in all boxes of a tile, rounded up to whole
- *  blocks. */
+/** Largest number of level 0 pixels along one axis in a box, which is as large as a pixel of the coarsest level. */
 #define BOX_TAPS (VFRONT_SCALES > 1 ? VF_SCALE_TAPS / 2 + 1 : 3)
 VF_STATIC_ASSERT(BOX_TAPS >= 3, "vfront: three rows of a box are summed at once");
+/* Largest number of level 0 pixels along one axis in all boxes of a tile, rounded up to a multiple of ROWS. */
 #define TILE_TAPS (((COLUMNS + 1) * VF_SCALE_TAPS / 2 + 2 + 2 * ROWS) / ROWS * ROWS)
 
-/** Filter taps of a box along one axis. Box u of a level begins half a pixel before its pixel u; the first and the
- *  last box of a level are half a pixel that counts twice. */
+/** Filter taps of a box along one axis. Box u of a level begins half a pixel before pixel u. The first and last box are
+ *  half a pixel that counts twice. */
 struct box {
     uint16_t first;            /* first pixel of level 0 */
     uint16_t taps;             /* number of pixels of level 0 */
-    uint16_t weight[BOX_TAPS]; /* of each [1/256], 0 beyond `taps` */
+    uint16_t weight[BOX_TAPS]; /* weight of each pixel [1/256]; 0 beyond `taps` */
 };
 
 /** Intermediate results of one tile. */
 struct tile {
-    uint16_t box[2][TILE_TAPS];     /* column sums of two rows of boxes, the current and the previous */
-    uint16_t sum[TILE_TAPS * ROWS]; /* column sums of pairs of boxes, in blocks, each row by row */
-    uint16_t transposed[(TILE_TAPS + BOX_TAPS) * ROWS]; /* these sums, column by column */
+    /* weighted column sums over the rows of two boxes: of the current and of the previous row of boxes */
+    uint16_t box[2][TILE_TAPS];
+    /* column sums of two vertically adjacent boxes, in blocks of ROWS x ROWS, each row by row */
+    uint16_t sum[TILE_TAPS * ROWS];
+    uint16_t transposed[(TILE_TAPS + BOX_TAPS) * ROWS]; /* the values of `sum`, column by column */
     uint8_t column[COLUMNS * ROWS];                     /* pixels of the level, column by column */
-    uint8_t pixels[COLUMNS * ROWS];                     /* these pixels, in blocks, each row by row */
+    uint8_t pixels[COLUMNS * ROWS]; /* pixels of the level in blocks of ROWS x ROWS, each row by row */
 };
 
-/** Filter taps of box u, 0..size, of a level that is `size` px wide (high). Computes all BOX_TAPS weights, without a
- *  branch on their actual number, which changes from box to box. */
+/** Filter taps of box u, 0..size, of a level `size` px wide (high). Computes all BOX_TAPS weights without a branch on
+ *  their number, which varies between boxes. */
 static void find_box(struct box *b, int32_t u, int32_t size, uint32_t step_q16, uint32_t inverse_q19)
 {
     const int32_t half = vf_scale_support(u), end = vf_min(2 * u + 1, 2 * size), twice = u == 0 || u == size;
@@ -50,8 +51,8 @@ static void find_box(struct box *b, int32_t u, int32_t size, uint32_t step_q16, 
     b->taps = (uint16_t)taps;
 }
 
-/** Weighted sums of `count` columns of level 0 over the rows of a box: the first three of them at once, the last of its
- *  rows with weight 0 where it has fewer. */
+/** Weighted sums of `count` columns of level 0 over the rows of a box. Three rows are summed at once; in a box of fewer
+ *  rows the last row repeats with weight 0. */
 VF_HOT static void add_rows(uint16_t *restrict sum, const uint8_t *restrict from, ptrdiff_t pitch,
                             const struct box *restrict b, int32_t count)
 {
@@ -65,7 +66,8 @@ VF_HOT static void add_rows(uint16_t *restrict sum, const uint8_t *restrict from
     }
 }
 
-/** One row of sums of two boxes, one above the other, scattered to that row of each of `blocks` blocks. */
+/** Adds two rows of column sums, of vertically adjacent boxes. Writes the result to one row of `blocks` consecutive
+ *  blocks of ROWS x ROWS values. */
 VF_HOT static void add_boxes(uint16_t *restrict sum, const uint16_t *restrict a, const uint16_t *restrict b,
                              int32_t blocks)
 {
@@ -73,8 +75,8 @@ VF_HOT static void add_boxes(uint16_t *restrict sum, const uint16_t *restrict a,
         for (int32_t x = 0; x < ROWS; x++) sum[BLOCK * i + x] = (uint16_t)(a[ROWS * i + x] + b[ROWS * i + x]);
 }
 
-/** Perfect shuffle of BLOCK values: the first half goes to even places, the second half to odd ones. Four of them
- *  transpose a block of 16x16; each is a pair of unpack instructions of vector units. */
+/** Perfect shuffle of BLOCK values: the first half to even indices, the second half to odd ones. Four shuffles
+ *  transpose a block of 16x16; each is a pair of unpack instructions. */
 #define SHUFFLE(to, from)                                                                                              \
     for (int i = 0; i < BLOCK / 2; i++) {                                                                              \
         (to)[2 * i] = (from)[i];                                                                                       \
@@ -92,9 +94,8 @@ VF_HOT static void add_boxes(uint16_t *restrict sum, const uint16_t *restrict a,
 TRANSPOSE(transpose_sums, uint16_t)
 TRANSPOSE(transpose_pixels, uint8_t)
 
-/** `count` columns of pixels of the level, ROWS in each: weighted sums over the columns of each box, and pixels of
- *  two boxes each. from: transposed column sums, beginning at column `first` of level 0; b: boxes of the columns,
- *  count + 1 of them. */
+/** Makes `count` columns of pixels of the level, ROWS each: weighted sums over the columns of each box, then sums of
+ *  two neighbouring boxes. from: transposed column sums, beginning at column `first` of level 0; b: count + 1 boxes. */
 VF_HOT static void resample_columns(uint8_t *restrict to, const uint16_t *restrict from, const struct box *restrict b,
                                     int32_t first, int32_t count)
 {
@@ -111,8 +112,7 @@ VF_HOT static void resample_columns(uint8_t *restrict to, const uint16_t *restri
     }
 }
 
-/** A tile of `rows` x `columns` px of the level, in t->pixels. row, column: boxes along both axes, one more than
- *  pixels. */
+/** Makes a tile of `rows` x `columns` px of the level in t->pixels. row: rows + 1 boxes; column: columns + 1 boxes. */
 static void make_tile(struct tile *t, const uint8_t *from, ptrdiff_t pitch, const struct box *row, int32_t rows,
                       const struct box *column, int32_t columns)
 {
@@ -127,7 +127,7 @@ static void make_tile(struct tile *t, const uint8_t *from, ptrdiff_t pitch, cons
     for (int32_t u = 0; u < columns; u += ROWS) transpose_pixels(t->pixels + ROWS * u, t->column + ROWS * u);
 }
 
-/** Copy a row of a block, `columns` px of it or all; that of a whole one is a vector, not a call. */
+/** Copies a row of a block, at most `columns` px. A whole row is copied as a vector, without a call. */
 static inline void copy_row(uint8_t *to, const uint8_t *from, int32_t columns)
 {
     if (columns >= ROWS)
@@ -136,7 +136,7 @@ static inline void copy_row(uint8_t *to, const uint8_t *from, int32_t columns)
         memcpy(to, from, (size_t)columns);
 }
 
-/** All of a level >= 1, from level 0. */
+/** Makes a level, 1 and up, from level 0. */
 static void make_level(const struct vf_scale_view *s, int32_t camera, int32_t level)
 {
     const struct vf_level *l0 = &s->geometry.scale[camera][0], *l = &s->geometry.scale[camera][level];
@@ -145,8 +145,8 @@ static void make_level(const struct vf_scale_view *s, int32_t camera, int32_t le
     uint8_t *to = s->scale->pixels[camera] + l->offset;
     struct box column[VFRONT_WIDTH + 1], row[ROWS + 1];
     struct tile tile;
-    memset(&tile, 0,
-           sizeof tile); /* values beyond the picture are read, with weight 0, or for pixels that are not copied */
+    /* clears values beyond the image, which are read with weight 0, or for pixels that are not copied */
+    memset(&tile, 0, sizeof tile);
     for (int32_t u = 0; u <= l->width; u++) find_box(&column[u], u, l->width, step_q16, inverse_q19);
     for (int32_t v = 0; v < l->height; v += ROWS) {
         const int32_t rows = vf_min(ROWS, l->height - v);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of smooth: for each row, sums down the columns first, then along the row; both are plain loops that
- * compilers turn into vector code. All arithmetic is in 16 bits, of which vectors hold twice as many as of 32. The
- * weights are even: with halved weights a sum over seven pixels is at most 32640, and two such sums fit. */
+/* Host form of smooth: for each row, sums down the columns, then along the row, as loops that compilers vectorise.
+ * Arithmetic in 16 bits doubles the values per vector. The weights are even: with halved weights a sum over seven
+ * pixels is at most 32640, and two such sums fit. */
 #include "smooth.h"
 
 #if VFRONT_DESCRIPTORS
 
-/** Pixels of whole vectors. What a row has beyond a multiple is made as its last CHUNK pixels, some of them again. */
+/** Number of pixels of a row that are computed together, as whole vectors. The rest of a row is computed as its last
+ *  CHUNK pixels, some of them twice. */
 #define CHUNK 32
 
-/** Half of each weight, from the outermost to the middle. A parameter of the loops, which multiply by them: compilers
- *  that know the values put two shifts and a sum in place of a product. */
+/** Halves of the filter weights, from the outermost to the centre. They are a parameter, because compilers replace
+ *  products with constants by slower shifts and sums. */
 struct weights {
     uint16_t half[VF_SMOOTH_RADIUS + 1];
 };
 
-/** Sums down the columns first..end-1 of seven rows, with halved weights: at most 128 * 255. */
+/** Filters columns first..end-1 over seven rows, with halved weights. A sum is at most 128 * 255. */
 VF_HOT static void smooth_columns(uint16_t *restrict sum, const uint8_t *const row[2 * VF_SMOOTH_RADIUS + 1],
                                   struct weights w, int32_t first, int32_t end)
 {
@@ -25,17 +26,17 @@ VF_HOT static void smooth_columns(uint16_t *restrict sum, const uint8_t *const r
                             w.half[3] * d[x]);
 }
 
-/** A 64th of a product, rounded down: the upper half of a product of 16 bits each, one vector instruction. The
- *  weight is below 64. */
+/** Product / 64, rounded down: the upper half of a product of 16-bit values, one vector instruction. half_weight <
+ *  64. */
 static inline uint16_t product_64th(uint16_t half_weight, uint16_t v)
 {
     return (uint16_t)((uint32_t)(uint16_t)(half_weight << 10) * v >> 16);
 }
 
-/** Sums along columns first..end-1 of a row, rounded: vf_scale_round() of four times the sum of products with halved
- *  weights. That sum has 22 bits. Its 64th is the sum of the products' 64ths, `high`, plus their remainders, `lost`,
- *  which are below 4 * 64 together and so known from the lower 16 bits of the sum, `low`. Reads VF_SMOOTH_RADIUS sums
- *  more on both sides. */
+/** Filters columns first..end-1 of a row of column sums: vf_scale_round() of four times the sum with halved weights.
+ *  The sum has 22 bits, but 16-bit arithmetic gives its 64th: `high`, the sum of the products' 64ths, plus `lost` / 64.
+ *  `lost`, the remainders, is below 4 * 64 and so follows from `low`, the lower 16 bits. Reads VF_SMOOTH_RADIUS more
+ *  sums on both sides. */
 VF_HOT static void smooth_row(uint8_t *restrict to, const uint16_t *restrict sum, struct weights w, int32_t first,
                               int32_t end)
 {
@@ -50,7 +51,7 @@ VF_HOT static void smooth_row(uint8_t *restrict to, const uint16_t *restrict sum
     }
 }
 
-/** A level of a camera, row by row; reflected sums are put at both ends of each row. */
+/** Smooths a level of a camera, row by row. Mirrors the column sums at both ends of each row. */
 static void smooth_level(const struct vf_smooth_view *s, int32_t camera, int32_t level)
 {
     static const uint16_t weight[2 * VF_SMOOTH_RADIUS + 1] = {VF_SMOOTH_WEIGHTS};

@@ -6,7 +6,7 @@ void vf_map_host(const struct vf_map_view *s)
 {
 #if VFRONT_MAP
     vf_map_solve(s);
-    vf_map_bend(s);
+    vf_map_update(s);
 #else
     (void)s;
 #endif

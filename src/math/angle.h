@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Sine, cosine and arc tangent of the library's own: those of C libraries differ in their last bits from system to
- * system. */
+/* Sine, cosine and arc tangent with the same bits on every system; C libraries differ in their last bits. */
 #ifndef VF_ANGLE_H
 #define VF_ANGLE_H
 
-#include "core/vf.h"
+#include "base/vf.h"
 
-/** Angle of (x, y) from the x axis towards the y axis [rad], -pi..pi, to 5e-7; 0 for (0, 0). Minimax odd polynomial of
- *  degree 15 for the arc tangent on 0..1; elsewhere by symmetry. */
+/** Angle of (x, y) from the x axis towards the y axis [rad], -pi..pi, error 5e-7; 0 for (0, 0). Minimax odd polynomial
+ *  of degree 15 for the arc tangent on 0..1; elsewhere by symmetry. */
 VF_FN float vf_atan2f(float y, float x)
 {
     const float ax = x < 0.0f ? -x : x, ay = y < 0.0f ? -y : y;
@@ -28,9 +27,9 @@ VF_FN float vf_atan2f(float y, float x)
     return y < 0.0f ? -p : p;
 }
 
-/** Angle of (x, y) as vf_atan2f(), to 1e-15; |x| and |y| below 1e300. The quotient of the lesser and the larger
- *  coordinate is reduced to the nearest multiple of 1/4, whose arc tangent is in a table; the Taylor series gives the
- *  rest. */
+/** Angle of (x, y) from the x axis towards the y axis [rad], -pi..pi, error 1e-15; 0 for (0, 0). |x| and |y| are below
+ *  1e300. The quotient of the smaller and the larger coordinate is reduced to the nearest multiple of 1/4, whose arc
+ *  tangent is in a table; a Taylor series gives the rest. */
 VF_FN double vf_atan2(double y, double x)
 {
     const double table[5] = {0.0, 0.24497866312686414, 0.46364760900080609, 0.64350110879328437, 0.78539816339744828};
@@ -62,8 +61,8 @@ VF_FN void vf_sine_series(double q, double *sine, double *versine)
     *versine = b;
 }
 
-/** Sine and cosine of an angle in -pi..pi [rad], to 1e-15. The angle is reduced to the nearest multiple of pi / 2,
- *  which is the sum of two doubles. */
+/** Sine and cosine of an angle in -pi..pi [rad], to 1e-15. Subtracts the nearest multiple of pi / 2, which is stored as
+ *  the sum of two doubles; Taylor series give the rest. */
 VF_FN void vf_sincos(double angle, double *sine, double *cosine)
 {
     const int quarter = (int)(angle * 0.63661977236758138 + (angle < 0.0 ? -0.5 : 0.5));

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* polynomial: all real roots of a polynomial, isolated by the roots of its derivatives: between two neighbouring roots
- * of the derivative a polynomial has at most one root. Also the real roots of a cubic in closed form.
+/* polynomial: all real roots of a polynomial, isolated by the roots of its derivatives. Also the real roots of a cubic
+ * in closed form.
  *
  * In      coefficients
  * Out     real roots, each as a quotient of two numbers, so that a root at infinity needs no special case
- * Rule    from the linear derivative upwards, the roots of each derivative are the knots that divide -1..1 into
- *         intervals for the next one. In an interval whose ends differ in sign, a fixed number of safeguarded Newton
- *         steps (bisection where Newton leaves the bracket or converges slowly) finds the root. Where the signs are
- *         equal, the end with the lesser absolute value becomes a knot as well, which does no harm, so that each
- *         derivative has as many intervals as its degree. Roots outside of -1..1 are the inverse roots of the
- *         polynomial with its coefficients reversed; both are searched side by side. A complex pair with imaginary
- *         parts of at most VF_ROOT_IMAGINARY is returned as two real roots at the real part plus and minus the
- *         imaginary part: rounding of the coefficients may turn two close real roots into such a pair
- * Exact   single precision in one order, but for values at knots and in the last Newton steps, which are double: in
- *         single precision a polynomial of degree 10 loses pairs of close roots, and so do its derivatives
- * Shared  host form and kernels share all of it, but for roots of many polynomials on the host (roots.h); a team
- *         (team.h) works on the intervals of a derivative side by side
+ * Rule    - Between two neighbouring roots of its derivative a polynomial has at most one root. Starting with the
+ *           linear derivative, the roots of each derivative are knots that divide -1..1 into intervals for the next
+ *           one. If the signs at the ends of an interval differ, a fixed number of safeguarded Newton steps finds the
+ *           root. If they are equal, the end of smaller absolute value becomes a knot, so that each derivative has as
+ *           many intervals as its degree
+ *         - Roots outside -1..1 are the inverse roots of the polynomial with reversed coefficients; both are searched
+ *           in parallel. A complex pair with imaginary parts of at most VF_ROOT_IMAGINARY gives two real roots, real
+ *           plus and minus imaginary part. Rounding may turn two close real roots into such a pair
+ * Exact   Single precision in one order. Values at knots and in the last Newton steps are double, because single
+ *         precision loses pairs of close roots at degree 10.
+ * Shared  host form and kernels share all of it, except roots of many polynomials on the host (roots.h); a team
+ *         (team.h) works on the intervals of a derivative in parallel
  */
 #ifndef VF_POLYNOMIAL_H
 #define VF_POLYNOMIAL_H
@@ -25,23 +25,25 @@
 #include "angle.h"
 #include "team.h"
 
-#define VF_POLYNOMIAL_DEGREE 10 /* largest degree */
-#define VF_ROOT_IMAGINARY 0.02f /* largest imaginary part of a complex pair that counts as two real roots */
-#define VF_ROOT_STEPS_FLOAT 8   /* Newton steps with values in single precision */
-#define VF_ROOT_STEPS_DOUBLE 10 /* Newton steps after those, with values in double precision */
+#define VF_POLYNOMIAL_DEGREE 10 /* largest degree of a polynomial */
+#define VF_ROOT_IMAGINARY 0.02f /* largest imaginary part of a complex pair that is returned as two real roots */
+#define VF_ROOT_STEPS_FLOAT 8   /* number of Newton steps of a root in single precision */
+#define VF_ROOT_STEPS_DOUBLE 10 /* number of further Newton steps of a root in double precision */
 
-/* Index `side`: 0: the polynomial as given; 1: the polynomial with its coefficients reversed, for roots outside of
+/* Scratch of the search. Index `side`: 0: the polynomial as given; 1: with reversed coefficients, for roots outside
  * -1..1. */
 struct vf_polynomial_scratch {
-    double c[VF_POLYNOMIAL_DEGREE + 1]; /* in: coefficients of z^0, z^1, ...; the largest absolute value is about 1 */
-    /* [side][degree][power]: derivatives, each divided by the factorial of its order */
+    double c[VF_POLYNOMIAL_DEGREE + 1]; /* in: coefficients of z^0, z^1, ...; largest absolute value about 1 */
+    /* [side][degree][power]: coefficients of the derivatives, each derivative divided by the factorial of its order */
     double exact[2][VF_POLYNOMIAL_DEGREE + 1][VF_POLYNOMIAL_DEGREE + 1];
-    float rounded[2][VF_POLYNOMIAL_DEGREE + 1][VF_POLYNOMIAL_DEGREE + 1]; /* `exact`, rounded */
-    float knot[2][2][VF_POLYNOMIAL_DEGREE + 2]; /* [side][degree % 2]: -1, knots by rising value, 1 */
-    float root[2 * VF_POLYNOMIAL_DEGREE][2];    /* out: root k is root[k][0] / root[k][1]; 0, 0: no root */
+    float rounded[2][VF_POLYNOMIAL_DEGREE + 1][VF_POLYNOMIAL_DEGREE + 1]; /* `exact`, rounded to single precision */
+    /* [side][degree % 2]: ends of the search intervals in rising order: -1, roots of the derivative of this degree,
+     * 1 */
+    float knot[2][2][VF_POLYNOMIAL_DEGREE + 2];
+    float root[2 * VF_POLYNOMIAL_DEGREE][2]; /* out: root k is the quotient root[k][0] / root[k][1]; 0 / 0: no root */
 };
 
-/** Value and slope at x, by Horner's rule. */
+/** Value and slope at x of the polynomial with coefficients c, by Horner's rule in single precision. */
 VF_FN float vf_polynomial_value(const float *c, int degree, float x, float *slope)
 {
     float p = c[degree], q = 0.0f;
@@ -53,7 +55,7 @@ VF_FN float vf_polynomial_value(const float *c, int degree, float x, float *slop
     return p;
 }
 
-/** Value at a point, in double precision. */
+/** Value of the polynomial with coefficients c, by Horner's rule in double precision. */
 VF_FN double vf_polynomial_value_double(const double *c, int degree, float at)
 {
     const double x = (double)at;
@@ -65,7 +67,7 @@ VF_FN double vf_polynomial_value_double(const double *c, int degree, float at)
 /** Bracket of a root: an interval whose ends differ in the sign of the polynomial. */
 struct vf_root_bracket {
     float low, high;
-    float x;         /* current estimate */
+    float x;         /* current estimate of the root */
     float last_step; /* length of the previous step */
     int negative;    /* 1: the polynomial is negative at `low` */
 };
@@ -80,9 +82,9 @@ VF_FN struct vf_root_bracket vf_root_bracket_start(float low, float high, int ne
     return b;
 }
 
-/** Approximate reciprocal, to 1e-3 relative: enough for a safeguarded Newton step, without the latency of a division.
- *  Negated exponent by integer subtraction, then two Newton steps (J. Blinn, Floating-point tricks, 1997). Undefined
- *  value for 0. */
+/** Approximate reciprocal, relative error 1e-3: enough for a safeguarded Newton step, without the latency of a
+ *  division. Integer subtraction negates the exponent; two Newton steps follow (J. Blinn, Floating-point tricks, 1997).
+ *  Undefined for 0. */
 VF_FN float vf_reciprocal_approx(float v)
 {
     uint32_t bits;
@@ -94,8 +96,8 @@ VF_FN float vf_reciprocal_approx(float v)
     return r * (2.0f - v * r);
 }
 
-/** Safeguarded Newton step: bisection where Newton leaves the bracket or does not halve the previous step. After a step
- *  of length 0 all further steps have length 0, so that stopping early gives the same bits. */
+/** Narrows a bracket by a Newton step, or by bisection if Newton leaves the bracket or does not halve the previous
+ *  step. After a step of length 0 all further steps are 0, so that stopping early gives the same bits. */
 VF_FN void vf_root_bracket_step(struct vf_root_bracket *b, float value, float slope)
 {
     const float tiny = 1e-6f;
@@ -137,7 +139,8 @@ VF_FN float vf_polynomial_bracketed_root(struct vf_polynomial p, float low, floa
     return b.x;
 }
 
-/** Knot that a derivative's interval adds for the next degree: its root, or the end with the lesser absolute value. */
+/** Point of the interval low..high that divides -1..1 for the next degree: the root of derivative p in the interval. If
+ *  p has no root there, the end at which |p| is smaller. */
 VF_FN float vf_polynomial_knot(struct vf_polynomial p, float low, float high)
 {
     if (!(low < high)) return low;
@@ -147,9 +150,9 @@ VF_FN float vf_polynomial_knot(struct vf_polynomial p, float low, float high)
     return vf_polynomial_bracketed_root(p, low, high, first < 0.0);
 }
 
-/** Nearly real complex pair at an extremum `end` of the polynomial: returns 1 and the root for this interval if the
- *  imaginary part is below VF_ROOT_IMAGINARY. half: half of the second derivative; inwards: +1 or -1, direction from
- *  `end` into the interval. */
+/** Finds a complex pair of roots with a small imaginary part near `end`, an extremum with the given value. If the
+ *  imaginary part is below VF_ROOT_IMAGINARY, returns 1 and the root of this interval: `end` moved inwards by that
+ *  part. half: half of the second derivative; inwards: +1 or -1, direction from `end` into the interval. */
 VF_FN int vf_polynomial_double_root(struct vf_polynomial half, float end, float value, float inwards, float *root)
 {
     float slope;
@@ -159,7 +162,8 @@ VF_FN int vf_polynomial_double_root(struct vf_polynomial half, float end, float 
     return 1;
 }
 
-/** Root of the polynomial itself in an interval. Returns 1 if there is one. */
+/** Finds the root of polynomial p in the interval low..high. Returns 1 if there is one. half: half of the second
+ *  derivative of p. */
 VF_FN int vf_polynomial_root(struct vf_polynomial p, struct vf_polynomial half, float low, float high, float *root)
 {
     if (!(low < high)) return 0;
@@ -173,18 +177,19 @@ VF_FN int vf_polynomial_root(struct vf_polynomial p, struct vf_polynomial half, 
     return 1;
 }
 
-/** Derivative of a degree. side: 0: of the polynomial; 1: of that with reversed coefficients. */
+/** Derivative of w->c that has the given degree. side: 0: of the polynomial as given; 1: of the polynomial with
+ *  reversed coefficients. */
 VF_FN struct vf_polynomial vf_polynomial_derivative(const struct vf_polynomial_scratch *w, int side, int degree)
 {
     const struct vf_polynomial p = {w->exact[side][degree], w->rounded[side][degree], degree};
     return p;
 }
 
-/** Compute all real roots of w->c into w->root. */
+/** Computes all real roots of w->c into w->root. */
 VF_FN void vf_polynomial_roots(struct vf_polynomial_scratch *w, int degree)
 {
     VF_TEAM(k, 2 * (degree + 1))
-    { /* item: one coefficient of the polynomial or the reversed one */
+    { /* item k: a coefficient of the polynomial, or of the polynomial with reversed coefficients */
         const int side = k > degree, power = side ? k - degree - 1 : k;
         const double c = w->c[side ? degree - power : power];
         int choose = 1; /* binomial coefficient: power over order */
@@ -194,7 +199,7 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_scratch *w, int degree)
             choose = choose * (power - order) / (order + 1);
         }
         if (power < 2) w->knot[side][power][0] = -1.0f;
-        if (power == 0) w->knot[side][0][1] = 1.0f; /* degree 0 has no knot */
+        if (power == 0) w->knot[side][0][1] = 1.0f; /* a constant has no root, so that the only interval is -1..1 */
     }
     VF_TEAM_SYNC();
     VF_UNROLL
@@ -225,8 +230,8 @@ VF_FN void vf_polynomial_roots(struct vf_polynomial_scratch *w, int degree)
 
 /* ---- cubic ------------------------------------------------------------------------------------------------------- */
 
-/** Cube root, to single precision. Start value with a third of the exponent, right to 6 %, then four Newton steps. 0
- *  outside of 1e-30..1e30. */
+/** Cube root in single precision: 0 if |v| is outside 1e-30..1e30. A division of the exponent by 3 gives an initial
+ *  value within 6 %; four Newton steps follow. */
 VF_FN float vf_cube_root(float v)
 {
     const float a = fabsf(v);
@@ -242,7 +247,7 @@ VF_FN float vf_cube_root(float v)
 
 /** Real roots of c[0] + c[1] z + c[2] z^2 + c[3] z^3 by Cardano's formula, then three Newton steps. Root k is
  *  root[k][0] / root[k][1]. Returns their number: 1 or 3; 0 if c[0] and c[3] are zero or a value is not finite. Solved
- *  for 1 / z where |c[3]| < |c[0]|, so that roots stay small. */
+ *  for 1 / z if |c[3]| < |c[0]|, so that roots stay small. */
 VF_FN int vf_cubic_roots(const float c[4], float root[3][2])
 {
     const int reversed = fabsf(c[0]) > fabsf(c[3]);
@@ -251,7 +256,7 @@ VF_FN int vf_cubic_roots(const float c[4], float root[3][2])
                  d = (double)(reversed ? c[3] : c[0]) * inverse;
     const double third = a * (1.0 / 3.0), p = (b - a * third) * (1.0 / 3.0),
                  q = 0.5 * d - 0.5 * b * third + third * third * third;
-    const double discriminant = q * q + p * p * p; /* of t^3 + 3 p t + 2 q, with z = t - a / 3 */
+    const double discriminant = q * q + p * p * p; /* discriminant of t^3 + 3 p t + 2 q, where t = z + a / 3 */
     if (!(lead != 0.0 && discriminant * 0.0 == 0.0)) return 0;
     float t[3];
     const float sqrt_d = sqrtf((float)fabs(discriminant)), fq = (float)q, fp = (float)p;

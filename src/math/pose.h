@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "features/bearing.h"
+#include "vector.h"
 
 /** Transform from the axes of the previous camera to those of the current camera: p_now = R p_before + t. */
 struct vf_pose {
@@ -17,7 +17,7 @@ struct vf_pose {
     float t[3];
 };
 
-/** Unit vector as vf_unit(), by multiplication with one reciprocal instead of three quotients: one rounding more. */
+/** Normalises v as vf_unit() does, but with one reciprocal instead of three quotients: one more rounding. */
 VF_FN void vf_unit_reciprocal(float v[3])
 {
     const float square = vf_dot(v, v), scale = square > 0.0f ? 1.0f / sqrtf(square) : 0.0f;
@@ -38,8 +38,7 @@ VF_FN void vf_matrix_product(const float A[9], const float B[9], float out[9])
             out[3 * r + c] = A[3 * r] * B[c] + A[3 * r + 1] * B[3 + c] + A[3 * r + 2] * B[6 + c];
 }
 
-/** Orthonormalise a matrix that is a rotation but for rounding errors, to single precision: R <- R - (R R^T - 1) R /
- *  2. */
+/** Orthonormalises a rotation matrix with rounding errors, to single precision: R <- R - (R R^T - 1) R / 2. */
 VF_FN void vf_pose_orthonormalise(float R[9])
 {
     float error[9], change[9];
@@ -49,12 +48,12 @@ VF_FN void vf_pose_orthonormalise(float R[9])
     for (int k = 0; k < 9; k++) R[k] -= change[k];
 }
 
-/** Update a rotation by a rotation vector: R <- exp(w) R. Vectors longer than 0.8 rad are shortened to 0.8 rad. */
+/** Updates a rotation by a rotation vector: R <- exp(w) R. Vectors longer than 0.8 rad are shortened to 0.8 rad. */
 VF_FN void vf_pose_rotate(float R[9], const float w[3])
 {
     const float limit = 0.8f, length = sqrtf(vf_dot(w, w)), scale = length > limit ? limit / length : 1.0f;
     const float x = scale * w[0], y = scale * w[1], z = scale * w[2], q = x * x + y * y + z * z;
-    /* a: sin(angle) / angle; b: (1 - cos(angle)) / angle^2 */
+    /* Taylor series in q = angle^2: a = sin(angle) / angle, b = (1 - cos(angle)) / angle^2 */
     const float a = 1.0f - q * (1.0f / 6.0f - q * (1.0f / 120.0f - q * (1.0f / 5040.0f)));
     const float b = 0.5f - q * (1.0f / 24.0f - q * (1.0f / 720.0f - q * (1.0f / 40320.0f)));
     const float change[9] = {1.0f - b * (y * y + z * z), b * x * y - a * z,          b * x * z + a * y,
@@ -66,11 +65,11 @@ VF_FN void vf_pose_rotate(float R[9], const float w[3])
     vf_pose_orthonormalise(R);
 }
 
-/** Validity test: 1 if R is a rotation to 1e-3 and all elements are finite. */
+/** 1 if R is a rotation to 1e-3 and all elements are finite. */
 VF_FN int vf_pose_valid(const struct vf_pose *pose)
 {
     const float *R = pose->R, tolerance = 1e-3f;
-    float third[3], zero = 0.0f; /* zero: becomes NaN when an element of t is not finite */
+    float third[3], zero = 0.0f; /* zero: becomes NaN if an element of t is not finite */
     vf_cross(R, R + 3, third);
     int valid = fabsf(vf_dot(R, R) - 1.0f) < tolerance && fabsf(vf_dot(R + 3, R + 3) - 1.0f) < tolerance &&
                 fabsf(vf_dot(R, R + 3)) < tolerance;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "roots.h"
 
+#if VFRONT_EGO
+
 #define DEGREE VF_POLYNOMIAL_DEGREE
-#define SIDES (2 * VF_ROOTS_BATCH) /* polynomials as given, then with their coefficients reversed */
+/* number of polynomials: VF_ROOTS_BATCH as given, then each with reversed coefficients */
+#define SIDES (2 * VF_ROOTS_BATCH)
 #define LANES VF_ROOTS_LANES
 
-/** Calls of one function of a constant degree, so that loops over coefficients are unrolled. */
+/** Calls a function with a constant degree, so that loops over coefficients are unrolled. */
 /* clang-format off */
 #define BY_DEGREE(degree, call)                                                                                        \
     switch (degree) {                                                                                                  \
@@ -22,42 +25,45 @@
     }
 /* clang-format on */
 
-/** Derivative of a degree of all polynomials, and its intervals between knots. */
+/** Derivatives of all polynomials, all of one degree. Their search intervals divide -1..1 at the roots of the
+ *  derivatives one degree lower. */
 struct derivative {
-    double exact[DEGREE + 1][SIDES];  /* coefficients */
-    double value[DEGREE + 1][SIDES];  /* at the knots of the derivative below */
-    float knot[2][DEGREE + 2][SIDES]; /* [degree % 2]: as vf_polynomial_scratch.knot */
-    float half[DEGREE - 1][SIDES];    /* coefficients of half of the second derivative of the polynomials */
-    uint8_t bracket[DEGREE][SIDES];   /* 1: the interval has a root inside */
-    uint16_t place[DEGREE * SIDES];   /* of these intervals: SIDES * interval + polynomial */
+    double exact[DEGREE + 1][SIDES]; /* [power][polynomial]: coefficients of the derivatives */
+    double value[DEGREE + 1][SIDES]; /* [end][polynomial]: values at the ends of the search intervals */
+    /* [degree % 2][end][polynomial]: interval ends in rising order: -1, roots of the derivative of this degree, 1 */
+    float knot[2][DEGREE + 2][SIDES];
+    float half[DEGREE - 1][SIDES];  /* [power][polynomial]: half of the polynomials' second derivative */
+    uint8_t bracket[DEGREE][SIDES]; /* [interval][polynomial]: 1: the interval contains a root */
+    uint16_t place[DEGREE * SIDES]; /* list of the intervals with a root: SIDES * interval + polynomial */
 };
 
-/** Brackets side by side, with the coefficients of the derivative that each belongs to. */
+/** Root brackets that are narrowed together, one per lane, and the coefficients of the derivative of each. */
 struct brackets {
     double exact[DEGREE + 1][LANES];
     float rounded[DEGREE + 1][LANES];
-    float low[LANES], high[LANES], x[LANES], last_step[LANES]; /* as struct vf_root_bracket */
+    float low[LANES], high[LANES], x[LANES], last_step[LANES]; /* [lane]: members of struct vf_root_bracket */
     int32_t negative[LANES];
 };
 
 /* ---- narrowing of brackets --------------------------------------------------------------------------------------- */
 
-/** A step of each bracket that has not stopped; values in double precision or in single. */
+/** Narrows each bracket by one step, unless its last step had length 0. exact: 1: evaluates in double precision; 0: in
+ *  single precision. */
 static inline void step_all(struct brackets *b, int degree, int exact)
 {
-    VF_KEEP
+    VF_KEEP_LOOP
     for (int l = 0; l < LANES; l++) {
         const float x = b->x[l], last_step = b->last_step[l];
         const double at = (double)x;
         float value = b->rounded[degree][l], slope = 0.0f;
-        VF_PEEL
+        VF_UNROLL_FULL
         for (int i = degree - 1; i >= 0; i--) {
             slope = slope * x + value;
             value = value * x + b->rounded[i][l];
         }
         if (exact) {
             double v = b->exact[degree][l];
-            VF_PEEL
+            VF_UNROLL_FULL
             for (int i = degree - 1; i >= 0; i--) v = v * at + b->exact[i][l];
             value = (float)v;
         }
@@ -77,21 +83,22 @@ static inline int any_moves(const struct brackets *b)
     return moves;
 }
 
-VF_LOOP static void narrow_float(struct brackets *b, int degree)
+VF_HOT_FLAT static void narrow_float(struct brackets *b, int degree)
 {
 #define STEP(d) step_all(b, d, 0)
     for (int k = 0; k < VF_ROOT_STEPS_FLOAT && any_moves(b); k++) BY_DEGREE(degree, STEP)
 #undef STEP
 }
 
-VF_LOOP static void narrow_double(struct brackets *b, int degree)
+VF_HOT_FLAT static void narrow_double(struct brackets *b, int degree)
 {
 #define STEP(d) step_all(b, d, 1)
     for (int k = 0; k < VF_ROOT_STEPS_DOUBLE && any_moves(b); k++) BY_DEGREE(degree, STEP)
 #undef STEP
 }
 
-/** Take up to LANES brackets from a list; lanes behind them stand still. */
+/** Loads the brackets of `count` listed intervals, one per lane. Further lanes get an interval of length 0, which does
+ *  not move. */
 static void load(struct brackets *b, const struct derivative *w, int degree, const uint16_t *place, int count)
 {
     for (int l = 0; l < LANES; l++) {
@@ -104,7 +111,7 @@ static void load(struct brackets *b, const struct derivative *w, int degree, con
     }
 }
 
-VF_LOOP static void begin(struct brackets *b, int degree)
+VF_HOT_FLAT static void begin(struct brackets *b, int degree)
 {
     for (int k = 0; k <= degree; k++)
         for (int l = 0; l < LANES; l++) b->rounded[k][l] = (float)b->exact[k][l];
@@ -114,7 +121,7 @@ VF_LOOP static void begin(struct brackets *b, int degree)
     }
 }
 
-/** Roots of the listed intervals, into the knots of this degree. */
+/** Finds the root of each of the `count` listed intervals. Writes it to w->knot[degree % 2]. */
 static void find_roots(struct derivative *w, int degree, int count)
 {
     struct brackets b;
@@ -139,8 +146,9 @@ static void find_roots(struct derivative *w, int degree, int count)
 
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
 
-/** Coefficients of the derivative of a degree: binomial coefficients times those of the polynomials. */
-VF_LOOP static void differentiate(struct derivative *w, const struct vf_roots *in, int whole, int degree)
+/** Sets w->exact to the derivatives of the given degree, divided by the factorial of their order: binomial coefficients
+ *  times coefficients of the polynomials. whole: degree of the polynomials. */
+VF_HOT_FLAT static void differentiate(struct derivative *w, const struct vf_roots *in, int whole, int degree)
 {
     const int order = whole - degree;
     int choose = 1;
@@ -155,26 +163,28 @@ VF_LOOP static void differentiate(struct derivative *w, const struct vf_roots *i
 static inline void evaluate(struct derivative *w, const float (*knot)[SIDES], int degree)
 {
     for (int i = 0; i <= degree; i++) {
-        VF_KEEP
+        VF_KEEP_LOOP
         for (int p = 0; p < SIDES; p++) {
             const double x = (double)knot[i][p];
             double v = w->exact[degree][p];
-            VF_PEEL
+            VF_UNROLL_FULL
             for (int k = degree - 1; k >= 0; k--) v = v * x + w->exact[k][p];
             w->value[i][p] = v;
         }
     }
 }
 
-/** Values at the knots of the derivative below. */
-VF_LOOP static void evaluate_knots(struct derivative *w, int degree){
+/** Evaluates the derivative of a degree at the ends of its intervals: -1, the points found for the derivative one
+ *  degree lower, and 1. */
+VF_HOT_FLAT static void evaluate_knots(struct derivative *w, int degree){
 #define EVALUATE(d) evaluate(w, (const float(*)[SIDES])w->knot[(d - 1) % 2], d)
     BY_DEGREE(degree, EVALUATE)
 #undef EVALUATE
 }
 
-/** Knots of the intervals without a root, as vf_polynomial_knot() has them; which have one. */
-VF_LOOP static void choose_ends(struct derivative *w, int degree)
+/** Marks the intervals that contain a root, in w->bracket. Writes the end where the derivative is closer to 0 to
+ *  w->knot[degree % 2]; find_roots() replaces it where there is a root. */
+VF_HOT_FLAT static void choose_ends(struct derivative *w, int degree)
 {
     const float(*knot)[SIDES] = (const float(*)[SIDES])w->knot[(degree - 1) % 2];
     float(*next)[SIDES] = w->knot[degree % 2];
@@ -192,7 +202,7 @@ VF_LOOP static void choose_ends(struct derivative *w, int degree)
     }
 }
 
-/** List the intervals with a root. Returns their number. */
+/** Lists the intervals with a root in w->place. Returns their number. */
 static int list_brackets(struct derivative *w, int degree)
 {
     int count = 0;
@@ -204,9 +214,10 @@ static int list_brackets(struct derivative *w, int degree)
     return count;
 }
 
-/** Root of the polynomial itself in each interval, as vf_polynomial_root() has it: of brackets that which was found, of
- *  the rest that of a nearly real complex pair. */
-static void tell(const struct derivative *w, int degree, int i, int p, float root[2])
+/** Stores the root of polynomial p (not of a derivative) in its interval i, as a fraction root[0] / root[1]. 0 / 0: no
+ *  root. If the signs at both ends of the interval differ, find_roots() has found the root. If they are equal, a
+ *  complex pair near an end, with a small imaginary part, counts as a root (vf_polynomial_double_root()). */
+static void store_root(const struct derivative *w, int degree, int i, int p, float root[2])
 {
     const float low = w->knot[(degree - 1) % 2][i][p], high = w->knot[(degree - 1) % 2][i + 1][p];
     const double first = w->value[i][p], last = w->value[i + 1][p];
@@ -241,9 +252,11 @@ void vf_roots_find(struct vf_roots *roots, int degree)
     for (int i = 0; i < degree; i++)
         for (int p = 0; p < SIDES; p++) {
             float root[2];
-            tell(&w, degree, i, p, root);
+            store_root(&w, degree, i, p, root);
             const int at = p < VF_ROOTS_BATCH ? i : degree + i;
             roots->root[at][0][p % VF_ROOTS_BATCH] = root[0];
             roots->root[at][1][p % VF_ROOTS_BATCH] = root[1];
         }
 }
+
+#endif

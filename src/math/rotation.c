@@ -24,7 +24,7 @@ int vf_rotation_valid(const double R[9])
     vf_rotation_multiply(p, t, R);
     for (int i = 0; i < 9; i++) {
         const double error = p[i] - (i % 4 == 0 ? 1.0 : 0.0);
-        if (!(error > -1e-3 && error < 1e-3)) return 0; /* also when not finite */
+        if (!(error > -1e-3 && error < 1e-3)) return 0; /* also if an element is NaN */
     }
     const double determinant = R[0] * (R[4] * R[8] - R[5] * R[7]) - R[1] * (R[3] * R[8] - R[5] * R[6]) +
                                R[2] * (R[3] * R[7] - R[4] * R[6]);
@@ -43,7 +43,7 @@ static void exponential(double R[9], const double v[3])
     memcpy(R, out, sizeof out);
 }
 
-/** Angular rate at a time [rad/s]: linear between readings, constant before the first and after the last. */
+/** Angular rate at a time [rad/s]: linear between samples, constant before the first and after the last. */
 static void rate_at(double rate[3], const struct vf_rates *rates, uint64_t t_ns)
 {
     const uint32_t count = rates->count;
@@ -56,14 +56,15 @@ static void rate_at(double rate[3], const struct vf_rates *rates, uint64_t t_ns)
     for (int i = 0; i < 3; i++) rate[i] = a.rate_rad_s[i] + w * (b.rate_rad_s[i] - a.rate_rad_s[i]);
 }
 
-/** Multiply `body` (current axes to those at the start) by the rotation at a constant rate over an interval, in steps
- *  of less than half a radian. */
+/** Extends `body`, the rotation from current IMU axes to those at the start, by a constant rate [rad/s] over an
+ *  interval. Rotates in steps below half a radian, for which exponential() is exact. */
 static void integrate(double body[9], const double rate[3], double seconds)
 {
     const double magnitude_rad_s = (rate[0] < 0 ? -rate[0] : rate[0]) + (rate[1] < 0 ? -rate[1] : rate[1]) +
                                    (rate[2] < 0 ? -rate[2] : rate[2]);
     const double needed = magnitude_rad_s * seconds * 2.0 + 1.0;
-    const int steps = needed < 1000.0 ? (int)needed : 1000; /* limit: faster rates give no usable prior */
+    /* at most 1000 steps: faster rates give no usable rotation prior */
+    const int steps = needed < 1000.0 ? (int)needed : 1000;
     double step[9];
     const double v[3] = {rate[0] * seconds / steps, rate[1] * seconds / steps, rate[2] * seconds / steps};
     exponential(step, v);
@@ -76,7 +77,7 @@ const double *vf_rotation_mounting(const vfront_camera_t *camera)
     return memcmp(camera->R_cam_imu, none, sizeof none) ? camera->R_cam_imu : identity;
 }
 
-/** Extrinsics test: 1 if two cameras have equal rotation and translation. */
+/** 1 if two cameras have equal extrinsics: R_cam_imu and t_cam_imu_m. */
 static int same_extrinsics(const vfront_camera_t *a, const vfront_camera_t *b)
 {
     int same = 1;
@@ -88,7 +89,7 @@ static int same_extrinsics(const vfront_camera_t *a, const vfront_camera_t *b)
 void vf_rotation_between(double R[9], double t_m[3], const vfront_camera_t *from, const vfront_camera_t *to)
 {
     double transposed[9];
-    /* equal extrinsics: the exact identity, though R_cam_imu may be orthonormal to 1e-3 only */
+    /* sets the exact identity for equal extrinsics, because the product is only as orthonormal as R_cam_imu: to 1e-3 */
     const int same = same_extrinsics(from, to);
     vf_rotation_transpose(transposed, vf_rotation_mounting(from));
     vf_rotation_multiply(R, vf_rotation_mounting(to), transposed);
@@ -126,6 +127,19 @@ void vf_rotation_mean_rate(float mean_radps[3], const vfront_camera_t *camera, c
     for (int k = 0; k < 3; k++)
         mean_radps[k] = (float)(-over * (R_cam_imu[3 * k] * sum[0] + R_cam_imu[3 * k + 1] * sum[1] +
                                          R_cam_imu[3 * k + 2] * sum[2]));
+}
+
+void vf_rotation_rate_change(double change_radps[3], const vfront_camera_t *camera, const struct vf_rates *rates,
+                             uint64_t from_ns, uint64_t to_ns)
+{
+    const double *R_cam_imu = vf_rotation_mounting(camera);
+    double from[3], to[3];
+    rate_at(from, rates, from_ns);
+    rate_at(to, rates, to_ns);
+    for (int k = 0; k < 3; k++) {
+        change_radps[k] = 0.0;
+        for (int c = 0; c < 3; c++) change_radps[k] -= R_cam_imu[3 * k + c] * (to[c] - from[c]);
+    }
 }
 
 void vf_rotation_of_rates(double R_cur_prev[9], const vfront_camera_t *camera, const struct vf_rates *rates,

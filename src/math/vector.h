@@ -6,12 +6,13 @@
 
 #include <math.h>
 
-#include "core/vf.h"
+#include "base/vf.h"
 
-/** Dot product. */
+enum { VF_AXES = 3, VF_QUATERNION = 4 }; /* elements of a vector, of a quaternion w x y z */
+
 VF_FN float vf_dot(const float a[3], const float b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
 
-/** out = a x b; `out` must be neither of them. */
+/** out = a x b; `out` must differ from a and b. */
 VF_FN void vf_cross(const float a[3], const float b[3], float out[3])
 {
     out[0] = a[1] * b[2] - a[2] * b[1];
@@ -19,7 +20,7 @@ VF_FN void vf_cross(const float a[3], const float b[3], float out[3])
     out[2] = a[0] * b[1] - a[1] * b[0];
 }
 
-/** Scale v to length 1; the zero vector stays zero. */
+/** Normalises v; the zero vector stays zero. */
 VF_FN void vf_unit(float v[3])
 {
     const float length = sqrtf(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);

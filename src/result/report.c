@@ -6,22 +6,22 @@
 #include "features/select.h"
 
 /** Brightness statistics of a camera: sums over its tiles. */
-static struct vf_light_total total_light(const struct vf_report_view *s, int32_t camera)
+static struct vf_brightness_total total_brightness(const struct vf_report_view *s, int32_t camera)
 {
     const struct vf_level *l = &s->geometry.level[camera][0];
     const int32_t tiles = (l->width + VF_TILE - 1) / VF_TILE * ((l->height + VF_TILE - 1) / VF_TILE);
-    struct vf_light_total t = {0, 0, 0, 0};
+    struct vf_brightness_total t = {0, 0, 0, 0};
     for (int32_t i = 0; i < tiles; i++) {
-        const struct vf_tile_stats *light = &s->pyramid->tile[camera][i];
-        t.sum += light->sum;
-        t.edge += light->edge;
-        t.dark += light->dark;
-        t.bright += light->bright;
+        const struct vf_tile_stats *brightness = &s->pyramid->tile[camera][i];
+        t.sum += brightness->sum;
+        t.edge += brightness->edge;
+        t.dark += brightness->dark;
+        t.bright += brightness->bright;
     }
     return t;
 }
 
-/** Number of cells of a camera with a corner for tracks. */
+/** Number of a camera's cells for new tracks that contain a corner. */
 static uint32_t count_occupied(const struct vf_report_view *s, int32_t camera)
 {
     uint32_t count = 0;
@@ -30,8 +30,8 @@ static uint32_t count_occupied(const struct vf_report_view *s, int32_t camera)
     return count;
 }
 
-/** Key points of a camera, groups of levels without gaps between them, with angles and descriptors where they are
- *  computed. */
+/** Writes the key points of a camera into the result without gaps between groups, with angles and descriptors if these
+ *  were computed. */
 static void list_keypoints(const struct vf_report_view *s, int32_t camera, vfront_result_t *out)
 {
     const struct vf_select_memory *m = s->select;
@@ -55,8 +55,8 @@ static void list_keypoints(const struct vf_report_view *s, int32_t camera, vfron
     }
 }
 
-/** Stereo depths and temporal matches as their stages left them, and the motions that matches agree with; number of
- *  disparities. */
+/** Writes stereo depths, temporal matches with the motions that each agrees with, and the number of valid disparities
+ *  into the result. */
 static void list_matches(const struct vf_report_view *s, vfront_result_t *out)
 {
     out->depths_count = vf_stereo_count(s->stereo, s->geometry.active);
@@ -74,18 +74,29 @@ static void list_matches(const struct vf_report_view *s, vfront_result_t *out)
 #endif
 }
 
-/** Keyframes and loops. */
+/** Writes the input of the estimator's supervisor. */
+static void report_vio(const struct vf_report_view *s)
+{
+    vf_vio_summary_of(s->vio, s->geometry.active, s->vio_out);
+#if VFRONT_VIO
+    s->vio_out->observations = vf_report_observations(s);
+    memcpy(s->vio_out->observation, s->observe->observation,
+           sizeof *s->vio_out->observation * s->vio_out->observations);
+#endif
+}
+
+/** Writes keyframes and loops into the result. */
 static void list_loops(const struct vf_report_view *s, vfront_result_t *out)
 {
     vf_report_loops(s, out);
 #if VFRONT_MAP
     if (out->loops_count) memcpy(out->loops, s->loop->loop, sizeof *out->loops * out->loops_count);
     if (out->loop_pairs_count)
-        memcpy(out->loop_pairs, vf_loop_pairs(s->loop, s->overlap), sizeof *out->loop_pairs * out->loop_pairs_count);
+        memcpy(out->loop_pairs, vf_loop_pairs(s->loop, s->relpose), sizeof *out->loop_pairs * out->loop_pairs_count);
 #endif
 }
 
-/** Road, obstacles and the segments of every column. */
+/** Writes road, obstacles and the segments of every column into the result. */
 static void list_stixels(const struct vf_report_view *s, vfront_result_t *out)
 {
 #if VFRONT_STIXELS
@@ -100,21 +111,22 @@ static void list_stixels(const struct vf_report_view *s, vfront_result_t *out)
         out->stixels_count[i] = m->segments[i];
         out->columns_crowded += m->crowded[i];
         for (int32_t k = 0; k < m->segments[i]; k++)
-            out->stixels[i][k] = vf_stixel_result(&s->stixel_geometry, &s->stixel_tuning, &m->segment[i][k]);
+            out->stixels[i][k] = vf_stixel_result(&s->stixel_geometry, &m->segment[i][k]);
     }
 #else
     (void)s, (void)out;
 #endif
 }
 
-/** Mirror of what the next step needs, where one is wanted. The records of report are written by now. */
+/** Copies the data that the next frame needs into the mirror, if there is a mirror. Called after report has written its
+ *  own members. */
 static void mirror_carried(const struct vf_report_view *s)
 {
     const uint32_t points = s->bearing->count[s->parity][0], tracks = s->refill->counts[s->parity].count,
                    before = s->ingest->params.frame ? s->refill->counts[s->parity ^ 1].count : 0;
-    const int stated = vf_window_stated(s->window, s->geometry.active),
-              keyed = vf_keyframe_due(s->keyframe, s->geometry.active, s->parity);
-    (void)stated, (void)keyed;
+    const int has_state = vf_vio_has_state(s->vio, s->geometry.active),
+              is_keyframe = vf_keyframe_due(s->keyframe, s->geometry.active, s->parity);
+    (void)has_state, (void)is_keyframe;
     if (!s->mirror) return;
     struct vf_carry *c = &s->mirror->set[s->parity];
 #define MIRROR(stage, member, part, extent)                                                                            \
@@ -141,14 +153,14 @@ void vf_report_host(const struct vf_report_view *s)
     const struct vf_track_memory *m = s->track;
     const struct vf_refill_memory *r = s->refill;
     vfront_result_t *out = &s->result[params->result];
-    struct vf_light_total light[VFRONT_CAMERAS];
+    struct vf_brightness_total brightness[VFRONT_CAMERAS];
     uint32_t occupied[VFRONT_CAMERAS] = {0};
 
-    memset(light, 0, sizeof light);
+    memset(brightness, 0, sizeof brightness);
     memset(out->keypoints_count, 0, sizeof out->keypoints_count);
     memset(out->descriptors_count, 0, sizeof out->descriptors_count);
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++) {
-        light[camera] = total_light(s, camera);
+        brightness[camera] = total_brightness(s, camera);
         occupied[camera] = count_occupied(s, camera);
         list_keypoints(s, camera, out);
     }
@@ -165,14 +177,15 @@ void vf_report_host(const struct vf_report_view *s)
     list_matches(s, out);
     vf_ego_motions(s->ego, s->geometry.active, s->parity, &out->relative, &out->metric, &out->good);
     vf_predict_result(s->predict, s->geometry.active, &out->predicted);
-    vf_window_result(s->window, s->geometry.active, &out->nav);
+    vf_vio_result(s->vio, s->geometry.active, &out->nav);
+    report_vio(s);
     list_loops(s, out);
     list_stixels(s, out);
-    s->report->path[s->parity] = vf_report_next_path(s);
+    s->report->chain[s->parity] = vf_report_next_chain(s);
     s->report->interval[s->parity] = vf_report_next_interval(s);
     for (int32_t camera = 0; camera < s->geometry.cameras; camera++)
-        s->report->usual[s->parity][camera] = vf_report_next_usual(s, camera, &light[camera]);
-    out->health = vf_report_health(s, params, &s->report->path[s->parity], occupied, light);
+        s->report->running_mean[s->parity][camera] = vf_report_next_running_mean(s, camera, &brightness[camera]);
+    out->health = vf_report_health(s, params, &s->report->chain[s->parity], occupied, brightness);
     mirror_carried(s);
     *s->done = params->ticket;
 }

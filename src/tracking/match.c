@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of match: both searches by tiles of the previous frame's key points, which are neighbours in the picture,
- * then roll and list, then settling. */
+/* Host form of match. Searches the best and then the second best candidates of key points, in tiles of neighbouring key
+ * points of the previous frame. Then it finds the roll, lists the matches and refines them. */
 #include "match.h"
 
 #if VFRONT_MATCHES
-#include "match_flow.h"
+#include "match_refine.h"
 #include "patch.h"
 
 /** Key points of camera 0 in a frame. */
@@ -13,7 +13,8 @@ struct keypoints {
     const float *angle;
     const vfront_descriptor_t *descriptor;
     uint32_t count;
-    uint32_t first[VFRONT_SCALES], end[VFRONT_SCALES]; /* those of a level lie between; end 0: it has none */
+    /* [level]: indices of its key points are first .. end - 1; end 0: none */
+    uint32_t first[VFRONT_SCALES], end[VFRONT_SCALES];
 };
 static struct keypoints keypoints_of(const struct vf_match_view *s, int32_t parity)
 {
@@ -31,20 +32,20 @@ static struct keypoints keypoints_of(const struct vf_match_view *s, int32_t pari
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
-/** Bins of a level in the order of tiles: bands of rows, and columns in each. */
-#define BANDS 3
-#define COLUMNS 32
+#define BANDS 3    /* number of bands of rows into which the key points of a level are sorted */
+#define COLUMNS 32 /* number of columns of a band into which they are sorted */
 
-/** Bin of a coordinate between `least` and `most`; some bin for any value. */
+/** Bin (0 .. bins - 1) of a coordinate v if the range from `least` to `most` is divided into equal bins. Values outside
+ *  the range get the first or the last bin. */
 static uint32_t bin_of(float v, float least, float most, uint32_t bins)
 {
     const float at = (v - least) / (most - least) * (float)bins;
     return !(at > 0.0f) ? 0 : at < (float)(bins - 1) ? (uint32_t)at : bins - 1;
 }
 
-/** Order of the previous frame's key points in tiles: by level, band and column of where they are expected, columns of
- *  every second band backwards, so that those of a tile are neighbours. Best and second best candidates are the same in
- *  any order. */
+/** Sorts the previous frame's key points for the division into tiles: by level, band of rows and column of their
+ *  predicted bearings. Columns of every second band run backwards, so that the points of a tile are neighbours. The
+ *  order does not change the candidates. */
 static void order_keypoints(const struct vf_match_expected *e, const struct keypoints *before, uint16_t *order)
 {
     uint32_t start[VFRONT_SCALES * BANDS * COLUMNS + 1] = {0};
@@ -68,23 +69,26 @@ static void order_keypoints(const struct vf_match_expected *e, const struct keyp
     for (uint32_t j = 0; j < before->count; j++) order[start[bin[j]]++] = (uint16_t)j;
 }
 
-/** Tile: up to TILE key points of the previous frame, as a structure of arrays, so that inner loops over them are
- *  vector code. */
+/** Tile: up to TILE neighbouring key points of the previous frame as a structure of arrays, for vector code. */
 #define TILE 32
-#define NO_LEVEL 1000 /* of the entries behind the last: no key point is within reach of it */
+#define NO_LEVEL 1000 /* level of the unused entries of a tile, which are never candidates */
 struct tile {
-    uint32_t word[8][TILE];          /* descriptors */
-    float x[TILE], y[TILE], z[TILE]; /* predicted bearings */
-    float step[TILE], reach[TILE];   /* size of their pixels, reach of their windows */
+    uint32_t word[8][TILE];          /* descriptors, 8 words each */
+    float x[TILE], y[TILE], z[TILE]; /* bearings predicted for this frame */
+    float step[TILE],                /* pixel sizes of the key points' levels [px of level 0] */
+        reach[TILE];                 /* radii of the search windows beyond the smallest one [focal lengths] */
     int32_t level[TILE];
-    int32_t x_q16[TILE], y_q16[TILE];                       /* positions in their frame */
-    uint32_t back[TILE];                                    /* their best candidates so far */
-    uint32_t index[TILE], count;                            /* their indices, how many */
-    float least[3], most[3], greatest_step, greatest_reach; /* bounding box of the bearings, greatest window */
-    int32_t lowest, highest;                                /* range of levels */
+    int32_t x_q16[TILE], y_q16[TILE]; /* positions in the previous frame [px of level 0, Q16] */
+    uint32_t back[TILE];              /* best candidates in this frame so far, vf_packed_match() */
+    uint32_t index[TILE],             /* indices of the key points in the previous frame */
+        count;                        /* number of key points in the tile */
+    float least[3], most[3],          /* bounding box of the predicted bearings */
+        greatest_step,                /* largest element of `step` */
+        greatest_reach;               /* largest element of `reach` */
+    int32_t lowest, highest;          /* range of levels */
 };
 
-/** Loads a tile of the previous frame's key points, the first `left` of `order` if they are no more than a tile. */
+/** Loads the next key points of `order` into a tile: TILE of them, or the remaining `left`. */
 static void fill_tile(const struct vf_match_view *s, const struct keypoints *before, const uint16_t *order,
                       uint32_t left, struct tile *t)
 {
@@ -124,7 +128,7 @@ static void fill_tile(const struct vf_match_view *s, const struct keypoints *bef
     }
 }
 
-/** Key points of this frame on the levels where those of a tile have candidates: from the first to before the end. */
+/** Index range first .. end - 1 of this frame's key points on the levels where a tile may have candidates. */
 struct span {
     uint32_t first, end;
 };
@@ -141,13 +145,14 @@ static struct span span_of(const struct vf_match_bounds *b, const struct tile *t
     return span;
 }
 
-/** Key points of this frame as a structure of arrays, and the list of those that a tile is compared with. */
+/** Key points of this frame as a structure of arrays, and the list of those that are compared with a tile. */
 struct field {
     float x[VFRONT_KEYPOINTS], y[VFRONT_KEYPOINTS], z[VFRONT_KEYPOINTS]; /* bearings */
-    float step[VFRONT_KEYPOINTS];
+    float step[VFRONT_KEYPOINTS]; /* pixel size of the key point's level [px of level 0] */
     int32_t level[VFRONT_KEYPOINTS];
-    uint8_t wanted[VFRONT_KEYPOINTS], near[VFRONT_KEYPOINTS]; /* 1: to be compared at all; with this tile */
-    uint16_t list[VFRONT_KEYPOINTS];
+    uint8_t wanted[VFRONT_KEYPOINTS], /* 1: the key point takes part in the search */
+        near[VFRONT_KEYPOINTS];       /* 1: the key point is compared with the current tile */
+    uint16_t list[VFRONT_KEYPOINTS];  /* indices of the key points with near = 1 */
 };
 static void fill_field(struct field *f, const struct keypoints *now)
 {
@@ -162,17 +167,18 @@ static void fill_field(struct field *f, const struct keypoints *now)
     }
 }
 
-/** Distance of a number from an interval; 0 within it. */
+/** Distance of a number v from the interval least .. most; 0 inside. */
 static inline float interval_distance(float least, float most, float v)
 {
     const float under = least - v, over = v - most, more = under > over ? under : over;
     return more > 0.0f ? more : 0.0f;
 }
 
-/** Bounding-box test (bearings, levels) of key points: near[i] is 0 if none of a tile is a candidate of key point i. It
- *  does the arithmetic of the test of one pair on values that are no larger, so it misses none. */
-VF_LOOP static void find_near(const struct vf_match_bounds *b, const struct tile *tile, struct field *restrict f,
-                              struct span span)
+/** Bounding-box test of bearings and levels: sets f->near[i] to 0 if no point of the tile can be a candidate for key
+ *  point i. It uses the least distance to the tile's box and the tile's largest window, so it never rejects a
+ *  candidate. */
+VF_HOT_FLAT static void find_near(const struct vf_match_bounds *b, const struct tile *tile, struct field *restrict f,
+                                  struct span span)
 {
     const float least[3] = {tile->least[0], tile->least[1], tile->least[2]},
                 most[3] = {tile->most[0], tile->most[1], tile->most[2]}, reach = tile->greatest_reach,
@@ -183,13 +189,13 @@ VF_LOOP static void find_near(const struct vf_match_bounds *b, const struct tile
         f->near[i] = f->wanted[i] & (uint8_t)((f->level[i] >= lowest) & (f->level[i] <= highest));
     for (uint32_t i = span.first; i < span.end && bounds.guided; i++) {
         const float step = f->step[i] > greatest ? f->step[i] : greatest;
-        f->near[i] &= (uint8_t)vf_match_in_window(
+        f->near[i] &= (uint8_t)vf_match_in_radius(
             vf_match_radius2(&bounds, step, reach), interval_distance(least[0], most[0], f->x[i]),
             interval_distance(least[1], most[1], f->y[i]), interval_distance(least[2], most[2], f->z[i]));
     }
 }
 
-/** List the key points of this frame that are compared with a tile. Returns their number. */
+/** Lists the key points of this frame that are near a tile, in f->list. Returns their number. */
 static uint32_t list_near(const struct vf_match_bounds *b, const struct tile *t, const struct keypoints *now,
                           struct field *f)
 {
@@ -203,10 +209,10 @@ static uint32_t list_near(const struct vf_match_bounds *b, const struct tile *t,
     return count;
 }
 
-/** Candidate test of p against a tile, descriptors not counted: excluded[k] is 0 for a candidate, all ones for others.
- *  Returns 1 if there is a candidate. */
-VF_LOOP static int find_candidates(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p,
-                                   uint32_t excluded[TILE])
+/** Tests by level and window which points k of a tile are candidates for this frame's key point p. excluded[k]: out, 0
+ *  for a candidate, else all ones. Returns 1 if there is a candidate. */
+VF_HOT_FLAT static int find_candidates(const struct vf_match_bounds *b, const struct tile *t, const struct vf_point *p,
+                                       uint32_t excluded[TILE])
 {
     const float x = p->bearing[0], y = p->bearing[1], z = p->bearing[2], step = p->step;
     const int32_t lowest = p->level - b->levels, highest = p->level + b->levels;
@@ -215,21 +221,21 @@ VF_LOOP static int find_candidates(const struct vf_match_bounds *b, const struct
     for (uint32_t k = 0; k < TILE; k++) excluded[k] = 0u - (uint32_t)((t->level[k] < lowest) | (t->level[k] > highest));
     for (uint32_t k = 0; k < guided; k++) {
         const float radius2 = vf_match_radius2(b, step > t->step[k] ? step : t->step[k], t->reach[k]);
-        excluded[k] |= vf_match_in_window(radius2, x - t->x[k], y - t->y[k], z - t->z[k]) ? 0 : VF_NONE;
+        excluded[k] |= vf_match_in_radius(radius2, x - t->x[k], y - t->y[k], z - t->z[k]) ? 0 : VF_NONE;
     }
     for (uint32_t k = 0; k < TILE; k++) all &= excluded[k];
     return all == 0;
 }
 
-/** Population counts of the eight groups of 4 bits. */
+/** Number of one bits in each of the eight groups of 4 bits of w. */
 static inline uint32_t nibble_counts(uint32_t w)
 {
     const uint32_t pairs = w - (w >> 1 & 0x55555555u);
     return (pairs & 0x33333333u) + (pairs >> 2 & 0x33333333u);
 }
 
-/** Hamming distances of the descriptors of a tile from d. Bit-sliced full adders (Harley-Seal) add seven of the eight
- *  words first: with the eighth, that leaves four words to count. */
+/** Hamming distances of descriptor d to all descriptors of a tile. Bit-sliced full adders (Harley-Seal) add seven of
+ *  the eight words first, which leaves four words whose bits are counted. */
 static VF_HOT void hamming_tile(const struct tile *t, const vfront_descriptor_t *d, uint32_t distance[TILE])
 {
     const uint32_t *w = d->word;
@@ -249,8 +255,8 @@ static VF_HOT void hamming_tile(const struct tile *t, const vfront_descriptor_t 
     }
 }
 
-/** Updates the best candidates of a tile's key points with key point i of this frame. Returns the best candidate of i,
- *  `best` or better. */
+/** Updates the best candidates t->back of a tile's points with key point i of this frame. most: largest Hamming
+ *  distance; best: best candidate of key point i so far. Returns it, updated with the points of the tile. */
 static VF_HOT uint32_t update_best(struct tile *t, const uint32_t *distance, const uint32_t *excluded, uint32_t most,
                                    uint32_t i, uint32_t best)
 {
@@ -263,7 +269,7 @@ static VF_HOT uint32_t update_best(struct tile *t, const uint32_t *distance, con
     return best;
 }
 
-/** Compares all of this frame's key points with a tile: best candidates both ways. */
+/** Compares this frame's key points with a tile. Updates the best candidates of both. */
 static void search(const struct vf_match_view *s, const struct vf_match_bounds *b, const struct keypoints *now,
                    struct field *f, struct tile *t)
 {
@@ -279,17 +285,17 @@ static void search(const struct vf_match_view *s, const struct vf_match_bounds *
     for (uint32_t k = 0; k < t->count; k++) m->back[s->parity][t->index[k]] = t->back[k];
 }
 
-/** Cross-check of key point i of this frame. */
+/** Cross-check: 1 if key point i of this frame and its best candidate in the previous frame are each other's best. */
 static int mutual(const struct vf_match_view *s, uint32_t i)
 {
     const uint32_t found = s->match->found[s->parity][i];
     return found != VF_NONE && vf_match_mutual(found, s->match->back[s->parity][found & 0xffff], i);
 }
 
-/** Least distance of the candidates of a tile that are apart from `best`, vf_points_apart(), or `next` where that is
- *  less. */
-static VF_LOOP uint32_t least_apart(const struct tile *t, const uint32_t *distance, const uint32_t *excluded,
-                                    const struct vf_point *best, uint32_t next)
+/** Smallest Hamming distance among the candidates in a tile that lie at another place than the best candidate `best`,
+ *  as in vf_points_apart(). Returns `next` if that is smaller. */
+static VF_HOT_FLAT uint32_t least_apart(const struct tile *t, const uint32_t *distance, const uint32_t *excluded,
+                                        const struct vf_point *best, uint32_t next)
 {
     const int32_t x_q16 = best->x_q16, y_q16 = best->y_q16;
     const float step = best->step;
@@ -303,7 +309,8 @@ static VF_LOOP uint32_t least_apart(const struct tile *t, const uint32_t *distan
     return next;
 }
 
-/** Compares the key points that passed the cross-check with a tile: second best candidate elsewhere. */
+/** Updates the second best Hamming distances of this frame's key points with the points of a tile. Only key points that
+ *  passed the cross-check take part. */
 static void search_second(const struct vf_match_view *s, const struct vf_match_bounds *b, const struct keypoints *now,
                           const struct keypoints *before, struct field *f, struct tile *t)
 {
@@ -319,8 +326,8 @@ static void search_second(const struct vf_match_view *s, const struct vf_match_b
     }
 }
 
-/** Cross-check and ratio test of key point i: 1 if it has a match, the roll not counted. *change: its difference of
- *  orientation. */
+/** 1 if key point i of this frame passes the cross-check and the ratio test. change: out, change of its orientation
+ *  [1/65536 turn]. */
 static int has_match(const struct vf_match_view *s, const struct keypoints *now, const struct keypoints *before,
                      uint32_t i, uint32_t *change)
 {
@@ -332,7 +339,8 @@ static int has_match(const struct vf_match_view *s, const struct keypoints *now,
     return 1;
 }
 
-/** Roll of the picture since the previous frame [bins]. */
+/** Roll of the image since the previous frame [1/256 turn], the peak in the histogram of the matches' changes of
+ *  orientation. */
 static int32_t find_roll(const struct vf_match_view *s, const struct keypoints *now, const struct keypoints *before)
 {
     int32_t bin[VF_ROLL_BINS] = {0};
@@ -346,7 +354,8 @@ static int32_t find_roll(const struct vf_match_view *s, const struct keypoints *
     return vf_match_roll_peak(best);
 }
 
-/** Lists the matches that agree with the roll, and keeps the bearings that they come from; key points have no links. */
+/** Lists the matches whose change of orientation agrees with the roll. Stores their bearings in the previous frame, and
+ *  clears the links of all key points. */
 static void list_matches(const struct vf_match_view *s, const struct keypoints *now, const struct keypoints *before)
 {
     struct vf_match_memory *m = s->match;
@@ -362,13 +371,14 @@ static void list_matches(const struct vf_match_view *s, const struct keypoints *
     }
 }
 
-/** Settles the matches, and links their key points. */
-static void settle_matches(const struct vf_match_view *s)
+/** Refines the matches to subpixel positions and stores their links, from which the next frame continues their
+ *  tracks. */
+static void refine_matches(const struct vf_match_view *s)
 {
     struct vf_match_memory *m = s->match;
     struct vf_patch patch;
     for (uint32_t i = 0; i < m->count; i++)
-        m->match[i] = vf_match_settle(&patch, s, m->match[i], &m->link[s->parity][m->match[i].keypoint]);
+        m->match[i] = vf_match_refine(&patch, s, m->match[i], &m->link[s->parity][m->match[i].keypoint]);
 }
 #endif
 
@@ -381,7 +391,7 @@ void vf_match_host(const struct vf_match_view *s)
     uint16_t order[VFRONT_KEYPOINTS];
     struct tile tile;
     struct field field;
-    if (s->ingest->params.frame == 0) before.count = 0; /* first frame: the memory holds another run's key points */
+    if (s->ingest->params.frame == 0) before.count = 0; /* first frame: the memory may hold another run's key points */
     for (uint32_t j = 0; j < before.count; j++) vf_match_expect(s, &bounds, j);
     order_keypoints(&s->match->expected, &before, order);
     fill_field(&field, &now);
@@ -395,7 +405,7 @@ void vf_match_host(const struct vf_match_view *s)
         search_second(s, &bounds, &now, &before, &field, &tile);
     }
     list_matches(s, &now, &before);
-    settle_matches(s);
+    refine_matches(s);
     vf_match_clear(s->match, s->parity ^ 1, 0, 1);
 #else
     (void)s;

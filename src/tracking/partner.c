@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of partner: the tracks in turn, each by the algorithm of partner_flow.h. */
-#include "partner_flow.h"
+/* Host form of partner: finds the stereo match of one track after the other, by partner_search.h. */
+#include "partner_search.h"
 
 #include "patch.h"
 
@@ -13,11 +13,11 @@ struct vf_partner_keys {
     uint32_t key[VF_PARTNER_CANDIDATES];
 };
 
-struct vf_partner_near vf_partner_bearings(const struct vf_partner_view *s, struct vf_stereo_position at)
+struct vf_partner_bearing_set vf_partner_bearings(const struct vf_partner_view *s, struct vf_stereo_position at)
 {
     const struct vf_node *node = s->bearing->node[1];
     const int32_t across = s->geometry.nodes_x[1];
-    struct vf_partner_near near;
+    struct vf_partner_bearing_set near;
     vf_bearing_at(node, across, at.x_q16, at.y_q16, near.here);
     vf_bearing_at(node, across, at.x_q16 + 65536, at.y_q16, near.right);
     vf_bearing_at(node, across, at.x_q16, at.y_q16 + 65536, near.below);
@@ -25,7 +25,7 @@ struct vf_partner_near vf_partner_bearings(const struct vf_partner_view *s, stru
 }
 
 void vf_partner_find_anchors(struct vf_partner_anchors *anchors, const struct vf_partner_view *s,
-                             const struct vf_epipolar *e, const struct vf_partner_search *search,
+                             const struct vf_epipolar_plane *e, const struct vf_partner_search *search,
                              struct vf_stereo_position from)
 {
     for (int32_t k = 0; k < VF_PARTNER_ANCHORS; k++) {
@@ -33,10 +33,10 @@ void vf_partner_find_anchors(struct vf_partner_anchors *anchors, const struct vf
         float towards[3];
         vf_partner_towards(e, search, k, towards);
         for (int step = 0; step < VF_EXPECT_STEPS; step++) {
-            const struct vf_partner_near near = vf_partner_bearings(s, at);
+            const struct vf_partner_bearing_set near = vf_partner_bearings(s, at);
             at = vf_partner_newton(s, at, towards, &near);
         }
-        const struct vf_partner_near near = vf_partner_bearings(s, at);
+        const struct vf_partner_bearing_set near = vf_partner_bearings(s, at);
         anchors->anchor[k].at = at;
         anchors->anchor[k].valid = vf_expect_reached(s->geometry.focal_px[1], towards, near.here);
     }
@@ -48,7 +48,8 @@ struct vf_partner_anchor vf_partner_at(const struct vf_partner_anchors *anchors,
     return vf_partner_between(a[0], a[1], candidate);
 }
 
-/** Patch of a picture as 16-bit integers without gaps, which vector units multiply and add in pairs. */
+/** Grey levels of a patch as 16-bit integers, row by row without gaps, for multiply-add instructions of vector
+ *  units. */
 struct grey {
     int16_t at[VF_PARTNER_PIXELS];
 };
@@ -62,7 +63,7 @@ static inline struct grey grey_at(const struct vf_level_picture *picture, struct
     return grey;
 }
 
-/** Sum of products of the pixels of two patches. */
+/** Sum of the products of corresponding grey levels of two patches. */
 static inline uint32_t product_sum(const struct grey *a, const struct grey *b)
 {
     int32_t sum = 0;
@@ -70,25 +71,26 @@ static inline uint32_t product_sum(const struct grey *a, const struct grey *b)
     return (uint32_t)sum;
 }
 
-/** Sum of the pixels of a patch. */
+/** Sum of the grey levels of a patch. */
 static inline uint32_t grey_sum(const struct grey *a)
 {
-    int16_t sum = 0; /* at most 64 * 255 */
+    int16_t sum = 0; /* at most 64 * 255, which fits 16 bits */
     for (int32_t i = 0; i < VF_PARTNER_PIXELS; i++) sum = (int16_t)(sum + a->at[i]);
     return (uint32_t)sum;
 }
 
-/** Keys of all candidates from the own patch, which lies in its picture. */
-VF_LOOP static void correlate(struct vf_partner_keys *keys, const struct vf_partner_anchors *anchors,
-                              const struct vf_partner_comparison *c)
+/** Correlates the own patch of a comparison with those at all candidates, and computes the candidates' keys,
+ *  vf_partner_key(). The own patch must lie inside its image. */
+VF_HOT_FLAT static void correlate(struct vf_partner_keys *keys, const struct vf_partner_anchors *anchors,
+                                  const struct vf_partner_comparison *c)
 {
     const struct grey own = grey_at(&c->own, c->origin);
     struct vf_partner_sums sums = {.own = grey_sum(&own), .own2 = product_sum(&own, &own)};
     for (int32_t k = 0; k < VF_PARTNER_CANDIDATES; k++) {
-        const struct vf_partner_anchor place = vf_partner_at(anchors, k);
-        const struct vf_partner_origin o = vf_partner_other(c, place.at);
+        const struct vf_partner_anchor candidate = vf_partner_at(anchors, k);
+        const struct vf_partner_origin o = vf_partner_other(c, candidate.at);
         keys->key[k] = VF_NONE;
-        if (!place.valid || !vf_partner_inside(&c->other, o)) continue;
+        if (!candidate.valid || !vf_partner_inside(&c->other, o)) continue;
         const struct grey other = grey_at(&c->other, o);
         sums.other = grey_sum(&other);
         sums.other2 = product_sum(&other, &other);
@@ -107,11 +109,12 @@ void vf_partner_correlate(struct vf_partner_keys *keys, const struct vf_partner_
     for (int32_t k = 0; k < VF_PARTNER_CANDIDATES; k++) keys->key[k] = VF_NONE;
 }
 
-uint32_t vf_partner_least(const struct vf_partner_keys *keys, int32_t first, int32_t last, int32_t but, int32_t apart)
+uint32_t vf_partner_best_key(const struct vf_partner_keys *keys, int32_t first, int32_t last, int32_t except,
+                             int32_t apart)
 {
     uint32_t least = VF_NONE;
     for (int32_t k = first; k <= last; k++)
-        if (vf_abs(k - but) >= apart && keys->key[k] < least) least = keys->key[k];
+        if (vf_abs(k - except) >= apart && keys->key[k] < least) least = keys->key[k];
     return least;
 }
 #endif

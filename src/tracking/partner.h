@@ -1,43 +1,46 @@
 /* SPDX-License-Identifier: MIT */
-/* partner: every track's place in camera 1, on its epipolar line, to a part of a pixel; disparity and depth from it.
+/* partner: stereo match of every track: subpixel position in camera 1 on the epipolar line, disparity, depth.
  *
- * In      features of this frame (refill), pyramids and masks of both cameras, grids of bearings; where a track had a
- *         partner in the frame before, its inverse range and the motion predicted
- * Out     for every track: position in camera 1, disparity and depth with their standard deviations, or none; inverse
- *         ranges for the next step
- * Rule    vf_partner_one() in partner_flow.h. The disparities from vf_partner_least_px() to stereo_disparity_px are
- *         divided into VF_PARTNER_CANDIDATES places on the line. The patch of 8x8 px around the track, on the finest
- *         pyramid level on which neighbouring places are at most about 1 px apart, is compared with those of camera 1
- *         by the normalised correlation. The best place has to be the only one: what it lacks of full correlation, and
- *         VF_PARTNER_CLEAR, is at most VF_PARTNER_RATIO of what any other lacks that is VF_PARTNER_APART places away.
- *         Where two are alike, the best within the interval that the inverse range of the frame before leaves has to be
- *         the only one there. Back from there, the best place in camera 0 has to be the track's. From the place found
- *         Gauss-Newton along the line, with gain and offset, aligns the patch of 16x16 px on level 0, and then its
- *         inner 8x8 px, whose place is the result: both have to agree, and the residual has to pass the test of track
- *         Disparity is that of stereo: focal length of camera 1 times the tangent of the angle between the bearing and
- *         its direction at infinity. Its standard deviation has three parts: a least one; what the patch says, by its
- *         residual over its gradient; what all disparities have in common (rig_disparity_mpx)
- *         With rig_offset 1 lines and disparities are corrected as those of stereo
- * Exact   sums in integers; the rest in single precision in one order, square roots and quotients correctly rounded
+ * In      features of this frame (refill), pyramids and masks of both cameras, bearing grids; for tracks that had a
+ *         partner in the previous frame, their inverse range and the predicted motion
+ * Out     for every track: position in camera 1, disparity and depth with standard deviations, or none; inverse ranges
+ *         for the next frame, in which ego uses them, too
+ * Rule    - vf_partner_one() in partner_search.h
+ *         - search: the disparities from -VF_PARTNER_NEGATIVE_PX to stereo_disparity_px are divided into
+ *           VF_PARTNER_CANDIDATES positions on the line. A patch of 8x8 px around the track is compared with each by
+ *           normalised correlation r, on the finest pyramid level where candidates lie at most 1.25 px apart
+ *         - uniqueness: deficit d = 1 - r^2. The best candidate needs d + VF_PARTNER_MARGIN <= VF_PARTNER_RATIO d',
+ *           where d' is the deficit of any candidate VF_PARTNER_APART or more away. If the test fails, it is repeated
+ *           within the interval that the track's inverse range of the previous frame allows
+ *         - consistency: the search from the best candidate back to camera 0 must end at the track
+ *         - refinement: Gauss-Newton along the line, with gain and offset, on level 0: a patch of 16x16 px, then its
+ *           inner 8x8 px, which gives the result. The results of both patches must agree, and the residual must pass
+ *           the residual test of track
+ *         - disparity: focal length of camera 1 times the tangent of the angle to the direction at infinity, as in
+ *           stereo. Its variance sums a floor, residual over gradient of the patch, and the error common to all
+ *           disparities (rig_disparity_mpx)
+ *         - rig_offset 1: lines and disparities are corrected as in stereo
+ * Exact   integer sums; the rest in single precision in one order, square roots and quotients correctly rounded
  * Memory  40 bytes a track
- * Shared  all but the loops over places and over the pixels of a patch: see partner_flow.h and align.h
+ * Shared  all but the loops over candidates and over pixels of a patch: partner_search.h, align.h
  */
 #ifndef VF_PARTNER_H
 #define VF_PARTNER_H
 
 #include "features/bearing.h"
 #include "geometry/expect.h"
-#include "geometry/rows.h"
+#include "geometry/epipolar.h"
 #include "image/freeze.h"
 #include "image/pyramid.h"
 #include "refill.h"
 #include "track.h"
 
-/** Partner of a track in camera 1. disparity_sigma_px 0: none, and all others are 0; depth_m 0: no depth. */
+/** Partner: stereo match of a track in camera 1. */
 struct vf_partner {
     int32_t x_q16, y_q16; /* position in camera 1 [1/65536 px of level 0] */
+    /* disparity and its standard deviation; sigma 0: no partner, all members are 0 */
     float disparity_px, disparity_sigma_px;
-    float depth_m, depth_sigma_m;
+    float depth_m, depth_sigma_m; /* depth and its standard deviation; 0: no depth */
 };
 
 /** Inverse range of a track and its standard deviation [1/m]; sigma 0: unknown. */
@@ -47,20 +50,21 @@ struct vf_partner_range {
 
 struct vf_partner_memory {
 #if VFRONT_STEREO
-    struct vf_partner partner[VFRONT_TRACKS]; /* out: of each feature of refill, in its order */
-    /* by parity, [template_index]: a track keeps that index while it lives. Only those of tracks alive are valid */
+    struct vf_partner partner[VFRONT_TRACKS]; /* out: of each track, in the order of refill's features */
+    /* [parity][template_index of the track]: its inverse range. A track keeps its template_index for life. Only entries
+     * of live tracks are valid. */
     struct vf_partner_range range[2][VFRONT_TRACKS];
 #else
     uint64_t nothing;
 #endif
 };
 
-/* View of partner: core/view.h. */
+/* What partner reads: lists from which base/view.h makes the members of its view. */
 /* clang-format off */
 #define VF_READS_partner(X) X(ingest) X(freeze) X(rectify) X(pyramid) X(predict) X(refill) X(bearing)
-#define VF_BEFORE_partner(X) X(rows) X(ego)
+#define VF_BEFORE_partner(X) X(epipolar) X(ego)
 #define VF_GEOMETRY_partner(X) X(levels) X(level) X(focal_px) X(nodes_x) X(pair) X(active)
-#define VF_TUNING_partner(X) X(stereo_disparity_px) X(stereo_least_mpx) X(rig_disparity_mpx) X(rig_offset)
+#define VF_TUNING_partner(X) X(stereo_disparity_px) X(rig_disparity_mpx) X(rig_offset)
 /* clang-format on */
 VF_GEOMETRY_OF(partner);
 VF_TUNING_OF(partner);
@@ -73,8 +77,8 @@ struct vf_partner_view {
 };
 VF_HOST_FORM(partner);
 
-/** Partner of the track in place i of refill's list; none where the stage is no part of the step (active: of
- *  geometry). */
+/** Stereo match of the track at index i of refill's list; none if the stage is off. active: bits of the active
+ *  stages. */
 VF_FN struct vf_partner vf_partner_of(const struct vf_partner_memory *m, uint32_t active, uint32_t i)
 {
     const struct vf_partner none = {0, 0, 0.0f, 0.0f, 0.0f, 0.0f};
@@ -85,36 +89,55 @@ VF_FN struct vf_partner vf_partner_of(const struct vf_partner_memory *m, uint32_
     return none;
 }
 
+/** Inverse range of a track in the frame of a parity; unknown if the stage is off. */
+VF_FN struct vf_partner_range vf_partner_range_of(const struct vf_partner_memory *m, uint32_t active, int32_t parity,
+                                                  const struct vf_feature *f)
+{
+    const struct vf_partner_range unknown = {0.0f, 0.0f};
+#if VFRONT_STEREO
+    if (active & VF_BIT(partner)) return m->range[parity][f->template_index];
+#endif
+    (void)m, (void)active, (void)parity, (void)f;
+    return unknown;
+}
+
 #if VFRONT_STEREO
 
-#define VF_PARTNER_CANDIDATES 64 /* places on the line that are compared: two a lane of a warp */
-#define VF_PARTNER_ANCHORS 5     /* of them exact, at equal distances; those in between are interpolated */
-#define VF_PARTNER_BETWEEN 16    /* candidates from anchor to anchor */
-#define VF_PARTNER_SIDE 8        /* side of the patch that is compared [px of its level] */
+#define VF_PARTNER_CANDIDATES 64 /* number of positions compared on the epipolar line: two per lane of a warp */
+/* number of positions on the line that are computed exactly, equally spaced; candidates between them are
+ * interpolated */
+#define VF_PARTNER_ANCHORS 5
+#define VF_PARTNER_BETWEEN 16 /* number of candidates from one exact position to the next */
+#define VF_PARTNER_SIDE 8     /* side of the compared patch [px of its level] */
 #define VF_PARTNER_PIXELS (VF_PARTNER_SIDE * VF_PARTNER_SIDE)
-#define VF_PARTNER_NEGATIVE_PX                                                                                         \
-    2.0f                       /* disparities searched below 0: of points far away, with the errors of a rig [px] */
-#define VF_PARTNER_APART 2     /* candidates that lie nearer to the best one are the same place */
-#define VF_PARTNER_BACK 1      /* largest distance of the way back from the track [candidates]; 0 to 2 */
-#define VF_PARTNER_RATIO 0.6f  /* uniqueness: share of what another candidate lacks of full correlation; 0.5 to 0.8 */
-#define VF_PARTNER_CLEAR 0.02f /* what another one lacks at least, beside it: noise makes a difference, too */
-#define VF_PARTNER_CORRELATION 0.5f /* least squared correlation; 0.3 to 0.7 */
-#define VF_PARTNER_STEPS 6          /* Gauss-Newton steps of each patch at most */
-#define VF_PARTNER_EPSILON_PX 0.01f /* a shorter step ends them [px] */
-#define VF_PARTNER_FAR_PX 4.0f      /* largest sum of their lengths [px] */
-#define VF_PARTNER_AGREE_PX 0.5f    /* largest difference of both patches [px]; 0.3 to 0.8 */
-#define VF_PARTNER_RESIDUAL 50      /* share of track_residual_percent that a residual may have [%] */
-#define VF_PARTNER_SIGMAS 3.0f      /* of the inverse range expected, on either side of its interval */
-#define VF_PARTNER_MORE_PX 3.0f     /* added to that interval on either side [px] */
+/* length of the search below disparity 0, for far points and calibration errors [px] */
+#define VF_PARTNER_NEGATIVE_PX 2.0f
+#define VF_PARTNER_APART 2 /* candidates nearer than this to the best one count as its position [candidates] */
+/* largest distance of the backward search's result from the track [candidates]; usable: 0 to 2 */
+#define VF_PARTNER_BACK 1
+/* uniqueness: largest ratio of 1 - r^2 of the best candidate to that of others; usable: 0.5 to 0.8 */
+#define VF_PARTNER_RATIO 0.6f
+#define VF_PARTNER_MARGIN 0.02f     /* uniqueness: added to 1 - r^2 of the best candidate, against noise */
+#define VF_PARTNER_CORRELATION 0.5f /* least squared correlation r^2 of a partner; usable: 0.3 to 0.7 */
+#define VF_PARTNER_STEPS 6          /* largest number of Gauss-Newton steps for each of the two patches */
+#define VF_PARTNER_EPSILON_PX 0.01f /* length of a Gauss-Newton step below which the alignment ends [px] */
+#define VF_PARTNER_FAR_PX 4.0f      /* largest motion along the line in an alignment [px] */
+/* largest difference between the results of the 16x16 and the 8x8 patch [px]; usable: 0.3 to 0.8 */
+#define VF_PARTNER_AGREE_PX 0.5f
+#define VF_PARTNER_RESIDUAL 50 /* share of track_residual_percent that the residual of a partner may reach [%] */
+/* half width of the interval expected from the previous frame [standard deviations of the inverse range] */
+#define VF_PARTNER_SIGMAS 3.0f
+#define VF_PARTNER_INTERVAL_PX 3.0f /* widening, at either end, of the interval expected from the previous frame [px] */
 #define VF_PARTNER_SIGMA_PX 0.08f   /* least standard deviation of a disparity [px] */
-#define VF_PARTNER_FIT 3.0f         /* share in it of what the patch says */
+/* factor for the standard deviation that an alignment estimates of its own result */
+#define VF_PARTNER_FIT 3.0f
 
-/* ---- places on the epipolar line --------------------------------------------------------------------------------- */
+/* ---- positions on the epipolar line ------------------------------------------------------------------------------ */
 
-/** Places that are compared: level, tangent of the first, and from one to the next. */
+/** Candidates on the epipolar line: candidate k has disparity first + k * step [focal lengths of camera 1]. */
 struct vf_partner_search {
-    int32_t level;
-    float first, step; /* in focal lengths of camera 1 */
+    int32_t level;     /* pyramid level on which patches are compared */
+    float first, step; /* disparity of the first candidate, difference between neighbours [focal lengths of camera 1] */
 };
 
 VF_FN struct vf_partner_search vf_partner_search_of(const struct vf_partner_view *s)
@@ -127,7 +150,7 @@ VF_FN struct vf_partner_search vf_partner_search_of(const struct vf_partner_view
     return search;
 }
 
-/** Picture of a pyramid level of a camera in this frame. */
+/** Image of a pyramid level of a camera in this frame. */
 VF_FN struct vf_level_picture vf_partner_picture(const struct vf_partner_view *s, int32_t camera, int32_t level)
 {
     const struct vf_level *l = &s->geometry.level[camera][VFRONT_LEVELS > 1 ? level : 0];
@@ -136,14 +159,14 @@ VF_FN struct vf_level_picture vf_partner_picture(const struct vf_partner_view *s
     return picture;
 }
 
-/** Exact place on the line. valid 0: the lens has none there, or it is not in the picture. */
+/** Position of a candidate on the epipolar line, exact or interpolated. */
 struct vf_partner_anchor {
-    struct vf_stereo_position at;
-    int32_t valid;
+    struct vf_stereo_position at; /* position in camera 1 */
+    int32_t valid;                /* 0: outside the lens model or the image */
 };
 
-/** Bearing of camera 1 towards an anchor. */
-VF_FN void vf_partner_towards(const struct vf_epipolar *e, const struct vf_partner_search *search, int32_t anchor,
+/** Bearing of camera 1 at exact position number `anchor` (0 .. VF_PARTNER_ANCHORS - 1) of the epipolar line. */
+VF_FN void vf_partner_towards(const struct vf_epipolar_plane *e, const struct vf_partner_search *search, int32_t anchor,
                               float towards[3])
 {
     const float tangent = search->first + search->step * (float)(anchor * VF_PARTNER_BETWEEN);
@@ -151,7 +174,7 @@ VF_FN void vf_partner_towards(const struct vf_epipolar *e, const struct vf_partn
     vf_unit(towards);
 }
 
-/** Candidate between two anchors, which may be the same. */
+/** Position of a candidate, interpolated between the exact positions a and b before and after it. */
 VF_FN struct vf_partner_anchor vf_partner_between(struct vf_partner_anchor a, struct vf_partner_anchor b,
                                                   int32_t candidate)
 {
@@ -165,12 +188,12 @@ VF_FN struct vf_partner_anchor vf_partner_between(struct vf_partner_anchor a, st
 
 /* ---- correlation ------------------------------------------------------------------------------------------------- */
 
-/** First pixel of a patch [px of its level]. */
+/** Position of a patch: its upper left pixel [px of its level]. */
 struct vf_partner_origin {
     int32_t u, v;
 };
 
-/** First pixel of the patch around a position of level 0. */
+/** Upper left pixel of a patch on a pyramid level. at: centre of the patch on level 0. */
 VF_FN struct vf_partner_origin vf_partner_origin_of(struct vf_stereo_position at, int32_t level)
 {
     const int32_t half = (VF_PARTNER_SIDE - 1) * 0x8000;
@@ -180,22 +203,25 @@ VF_FN struct vf_partner_origin vf_partner_origin_of(struct vf_stereo_position at
     return o;
 }
 
-/** Bounds test: 1 if a patch lies in a picture. */
+/** 1 if the patch with upper left pixel o lies in an image. */
 VF_FN int vf_partner_inside(const struct vf_level_picture *picture, struct vf_partner_origin o)
 {
     return o.u >= 0 && o.v >= 0 && o.u + VF_PARTNER_SIDE <= picture->width && o.v + VF_PARTNER_SIDE <= picture->height;
 }
 
-/** Places that a search compares: the patch of one camera's picture with places of the other's. Place k: base + sign
- *  times candidate k [1/65536 px of level 0]. */
+/** Comparison of a patch in one camera (own) with patches in the other camera. Patch k has its centre at
+ *  base + sign * candidate k [1/65536 px of level 0]. */
 struct vf_partner_comparison {
-    struct vf_level_picture own, other;
-    struct vf_partner_origin origin; /* of the own patch */
-    int32_t base_x_q16, base_y_q16, sign, level;
+    struct vf_level_picture own, other; /* images that contain the patch and the patches it is compared with */
+    struct vf_partner_origin origin;    /* upper left pixel of the own patch */
+    int32_t base_x_q16, base_y_q16,     /* position to which candidates are added [1/65536 px of level 0] */
+        sign,                           /* 1: search from camera 0 in camera 1; -1: backward search */
+        level;                          /* pyramid level of both images */
 };
 
-/** Comparison of the patch around a position with the candidates (sign 1), or with the places in the own picture that
- *  lead back from one (sign -1). The base makes up for what the patch's whole pixels are off its position. */
+/** Prepares the comparison of the patch around `own` in `camera` with patches in the other camera, centred at
+ *  from + sign * candidate. sign: 1 in the forward search, -1 in the backward search. The base also corrects for the
+ *  rounding of the own patch to whole pixels. */
 VF_FN struct vf_partner_comparison vf_partner_compare(const struct vf_partner_view *s, int32_t camera,
                                                       const struct vf_partner_search *search,
                                                       struct vf_stereo_position own, struct vf_stereo_position from,
@@ -215,20 +241,22 @@ VF_FN struct vf_partner_comparison vf_partner_compare(const struct vf_partner_vi
     return c;
 }
 
-/** First pixel of the patch that a candidate is compared with. */
+/** Upper left pixel of the patch that the comparison c makes at candidate position `at`. */
 VF_FN struct vf_partner_origin vf_partner_other(const struct vf_partner_comparison *c, struct vf_stereo_position at)
 {
     const struct vf_stereo_position to = {c->base_x_q16 + c->sign * at.x_q16, c->base_y_q16 + c->sign * at.y_q16};
     return vf_partner_origin_of(to, c->level);
 }
 
-/** Sums over two patches: grey levels, their squares, their products. */
+/** Sums over the pixels of two patches, own and other, for their correlation. */
 struct vf_partner_sums {
-    uint32_t own, other, own2, other2, both;
+    uint32_t own, other, /* sums of the grey levels of each patch */
+        own2, other2,    /* sums of the squared grey levels of each patch */
+        both;            /* sum of the products of the two patches' grey levels */
 };
 
-/** Key of a candidate, the least is the best: what it lacks of full correlation, squared, in 65535ths, and in the low
- *  byte its number. VF_NONE: the patches are unlike, or without contrast. */
+/** Key of a candidate; the least key is the best. Upper bits: deficit 1 - r^2 of its correlation r [1/65535]; low byte:
+ *  the candidate. VF_NONE: r <= 0 or no contrast. */
 VF_FN uint32_t vf_partner_key(const struct vf_partner_sums *s, int32_t candidate)
 {
     const int32_t n = VF_PARTNER_PIXELS;
@@ -237,36 +265,37 @@ VF_FN uint32_t vf_partner_key(const struct vf_partner_sums *s, int32_t candidate
                   other = n * (int32_t)s->other2 - (int32_t)(s->other * s->other);
     if (both <= 0 || own <= 0 || other <= 0) return VF_NONE;
     const float square = (float)both / (float)own * ((float)both / (float)other);
-    const int32_t lacks = square < 1.0f ? vf_round((1.0f - square) * 65535.0f) : 0;
-    return (uint32_t)lacks << 8 | (uint32_t)candidate;
+    const int32_t deficit = square < 1.0f ? vf_round((1.0f - square) * 65535.0f) : 0;
+    return (uint32_t)deficit << 8 | (uint32_t)candidate;
 }
-VF_FN uint32_t vf_partner_lacks(uint32_t key) { return key >> 8; }
+VF_FN uint32_t vf_partner_deficit(uint32_t key) { return key >> 8; }
 VF_FN int32_t vf_partner_candidate(uint32_t key) { return (int32_t)(key & 255); }
 
-/** 1 if the best candidate is good enough and the only one. second: best key elsewhere. */
-VF_FN int vf_partner_only(uint32_t best, uint32_t second)
+/** 1 if the best candidate correlates well enough and is unique. best: its key; second: best key of the candidates at
+ *  least VF_PARTNER_APART from it. */
+VF_FN int vf_partner_unique(uint32_t best, uint32_t second)
 {
-    return (float)vf_partner_lacks(best) <= 65535.0f * (1.0f - VF_PARTNER_CORRELATION) &&
-           (float)vf_partner_lacks(best) + 65535.0f * VF_PARTNER_CLEAR <=
-               VF_PARTNER_RATIO * (float)vf_partner_lacks(second);
+    return (float)vf_partner_deficit(best) <= 65535.0f * (1.0f - VF_PARTNER_CORRELATION) &&
+           (float)vf_partner_deficit(best) + 65535.0f * VF_PARTNER_MARGIN <=
+               VF_PARTNER_RATIO * (float)vf_partner_deficit(second);
 }
 
-/* ---- what the frame before says ---------------------------------------------------------------------------------- */
+/* ---- interval expected from the previous frame ------------------------------------------------------------------- */
 
-/** First and last candidate of an interval. last < first: none. */
+/** Interval of candidates first .. last of a search on the epipolar line; last < first: empty. */
 struct vf_partner_interval {
     int32_t first, last;
 };
 
-/** Interval of a track's disparity, from its inverse range in the frame before and the motion predicted. before: its
- *  bearing there. */
-VF_FN struct vf_partner_interval vf_partner_expect(const struct vf_partner_view *s, const struct vf_epipolar *e,
+/** Interval of candidates in which a track's match is expected, from its inverse range in the previous frame and the
+ *  predicted motion. before: its bearing in the previous frame. */
+VF_FN struct vf_partner_interval vf_partner_expect(const struct vf_partner_view *s, const struct vf_epipolar_plane *e,
                                                    const struct vf_partner_search *search, const float before[3],
                                                    struct vf_partner_range range)
 {
     const struct vf_pair *pair = &s->geometry.pair;
     const struct vf_partner_interval none = {0, -1};
-    const int moved = (s->geometry.active & VF_BIT(predict)) && vf_predict_moves(&s->predict->now);
+    const int moved = (s->geometry.active & VF_BIT(predict)) && vf_predict_has_translation(&s->predict->now);
     float inverse = range.inverse_1pm, sigma = range.sigma_1pm;
     if (!(sigma > 0.0f)) return none;
     if (moved) {
@@ -281,7 +310,7 @@ VF_FN struct vf_partner_interval vf_partner_expect(const struct vf_partner_view 
     }
     const float side = vf_dot(pair->epipole, e->nearer) * pair->baseline_m,
                 ahead = vf_dot(pair->epipole, e->infinity) * pair->baseline_m,
-                more = VF_PARTNER_MORE_PX / s->geometry.focal_px[1];
+                more = VF_PARTNER_INTERVAL_PX / s->geometry.focal_px[1];
     const float least = vf_expect_tangent(side, ahead, inverse - VF_PARTNER_SIGMAS * sigma) - more,
                 most = vf_expect_tangent(side, ahead, inverse + VF_PARTNER_SIGMAS * sigma) + more;
     const float first = (least - search->first) / search->step, last = (most - search->first) / search->step,
@@ -295,11 +324,12 @@ VF_FN struct vf_partner_interval vf_partner_expect(const struct vf_partner_view 
 
 /* ---- alignment along the line ------------------------------------------------------------------------------------ */
 
-/** Inverse normal equations of the alignment along a line: of x in struct vf_template_normal only what is along it. */
+/** Inverts the normal equations of an alignment along an epipolar line: those of a template, projected onto the line.
+ *  Unknowns 0, 2, 3 of the 4x4 matrix: shift along the line, gain, offset. Returns 0 if they are singular. */
 VF_FN int vf_partner_normal(const struct vf_template_moments *m, const struct vf_epipolar_line *line, int32_t pixels,
-                            int32_t light, float inverse[4][4])
+                            int32_t photometric, float inverse[4][4])
 {
-    const int32_t gain = light & VFRONT_LIGHT_GAIN, offset = light & VFRONT_LIGHT_OFFSET;
+    const int32_t gain = photometric & VFRONT_PHOTOMETRIC_GAIN, offset = photometric & VFRONT_PHOTOMETRIC_OFFSET;
     const float x = line->direction_x, y = line->direction_y;
     const float along = x * x * (float)m->xx + 2.0f * (x * y) * (float)m->xy + y * y * (float)m->yy;
     for (int i = 0; i < 16; i++) inverse[i / 4][i % 4] = i % 5 ? 0.0f : 1.0f;
@@ -316,9 +346,10 @@ VF_FN int vf_partner_normal(const struct vf_template_moments *m, const struct vf
     return along > 0.0f && vf_track_invert(inverse);
 }
 
-/** Partner at a position of camera 1 whose bearing is `there`. own: the track's bearing; fit_px: standard deviation of
- *  the position along the line, as the patch says; range: for the next step. */
-VF_FN struct vf_partner vf_partner_measure(const struct vf_partner_view *s, const struct vf_epipolar *e,
+/** Disparity and depth of a track from the position `at` of its match in camera 1, whose bearing is `there`. own:
+ *  bearing of the track; offset_px: subtracted from the disparity; fit_px: standard deviation of the position along the
+ *  line; range: out, inverse range for the next frame. */
+VF_FN struct vf_partner vf_partner_measure(const struct vf_partner_view *s, const struct vf_epipolar_plane *e,
                                            const struct vf_epipolar_line *line, float offset_px,
                                            struct vf_stereo_position at, const float own[3], const float there[3],
                                            float fit_px, struct vf_partner_range *range)
@@ -330,19 +361,19 @@ VF_FN struct vf_partner vf_partner_measure(const struct vf_partner_view *s, cons
     const float tangent = (vf_dot(e->nearer, there) - offset_px * (line->slope / (forward * forward))) / forward;
     const float fit = VF_PARTNER_FIT * fit_px, rig = (float)s->tuning.rig_disparity_mpx * 0.001f;
     const float sigma = sqrtf(VF_PARTNER_SIGMA_PX * VF_PARTNER_SIGMA_PX + fit * fit + rig * rig) *
-                        (line->slope / (forward * forward * forward)); /* of the tangent */
+                        (line->slope / (forward * forward * forward)); /* standard deviation of `tangent` */
     p.x_q16 = at.x_q16;
     p.y_q16 = at.y_q16;
     p.disparity_px = tangent * s->geometry.focal_px[1];
     p.disparity_sigma_px = sigma * s->geometry.focal_px[1];
-    /* range = baseline * (side / tangent - ahead) */
+    /* triangulation: range = baseline * (side / tangent - ahead) */
     const float side = vf_dot(pair->epipole, e->nearer), ahead = vf_dot(pair->epipole, e->infinity);
     const float inverse = tangent / (pair->baseline_m * (side - ahead * tangent)),
                 inverse_sigma = sigma * side / (pair->baseline_m * (side - ahead * tangent) * (side - ahead * tangent));
     const int seen = side - ahead * tangent > 0.0f;
     range->inverse_1pm = seen && inverse > 0.0f ? inverse : 0.0f;
     range->sigma_1pm = seen ? inverse_sigma : 0.0f;
-    if (!seen || !(p.disparity_px * 1000.0f >= (float)s->tuning.stereo_least_mpx)) return p;
+    if (!seen || !(p.disparity_px * 1000.0f >= VF_STEREO_LEAST_MPX)) return p;
     p.depth_m = own[2] / inverse;
     p.depth_sigma_m = (own[2] < 0.0f ? -own[2] : own[2]) * inverse_sigma / (inverse * inverse);
     return p;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of the patch functions that track_flow.h declares as VF_HOOK: templates extracted, residuals summed, over
- * rows that the compiler turns into vector code. The kernel's form is kernels/tracking/patch.cuh; the arithmetic of a
- * pixel, in track.h, is shared. Not shared: the loops themselves, since a warp keeps its part of the patch in
- * registers, and interpolation, which has a form in 16 bits here, with the same values. The table in align.h names
- * the pairs. */
+/* Host form of the patch functions that align.h declares as VF_HOOK: extraction of templates and sums of residuals,
+ * over rows that the compiler vectorises. kernels/tracking/patch.cuh is the GPU form. track.h holds the shared
+ * arithmetic of a pixel. Not shared: the loops, because a warp keeps its part of the patch in registers; and the
+ * interpolation, here in 16 bits with the same values. The table in align.h lists the corresponding functions of host
+ * and GPU. */
 #include "patch.h"
 
-/** Pixels under a patch, with one row and column more for interpolation: in the picture itself, or, where the patch
- *  extends beyond the border, in a copy in which the border's pixels are repeated. */
+/** Pixels from which a patch is interpolated, with one more row and column than the patch. They are in the image
+ *  itself, or in a copy with replicated border pixels if the patch crosses the border. */
 struct patch_pixels {
     const uint8_t *pixels;
     ptrdiff_t pitch;
     uint8_t copy[(VF_PATCH + 3) * (VF_PATCH + 3)];
 };
 
-/** Finds side x side pixels of a picture from (x, y) on. */
+/** Finds the side x side pixels of an image whose upper left pixel is (x, y). Copies them if some lie outside. */
 static void find_pixels(struct patch_pixels *area, const struct vf_level_picture *picture, int32_t x, int32_t y,
                         int32_t side)
 {
@@ -35,10 +35,11 @@ static void find_pixels(struct patch_pixels *area, const struct vf_level_picture
     area->pitch = side;
 }
 
-/** Pixels of side + 1 rows without gaps, and those one column to the right: the four neighbours of place i lie at i and
- *  at i + side of both, so that one long loop over all places becomes vector code. */
+/** Pixels between which a patch is interpolated. The four neighbours of pixel i are elements i and i + side of both
+ *  arrays, so that one loop over all pixels vectorises. */
 struct neighbours {
-    uint8_t left[(VF_PATCH + 2) * (VF_PATCH + 3)], right[(VF_PATCH + 2) * (VF_PATCH + 3)];
+    uint8_t left[(VF_PATCH + 2) * (VF_PATCH + 3)], /* side + 1 rows of `side` pixels, without gaps */
+        right[(VF_PATCH + 2) * (VF_PATCH + 3)];    /* the pixels one column to the right of those in `left` */
 };
 static inline void copy_neighbours(struct neighbours *n, const struct patch_pixels *area, int32_t side)
 {
@@ -48,7 +49,7 @@ static inline void copy_neighbours(struct neighbours *n, const struct patch_pixe
     }
 }
 
-/** The same for each of the sides that there are, whose rows are copied without a call. */
+/** Calls copy_neighbours() with a side that is a constant to the compiler, so that rows are copied without a call. */
 static void find_neighbours(struct neighbours *n, const struct patch_pixels *area, int32_t side)
 {
     if (side == VF_PATCH + 2) copy_neighbours(n, area, VF_PATCH + 2);
@@ -57,7 +58,7 @@ static void find_neighbours(struct neighbours *n, const struct patch_pixels *are
     if (side == VF_PATCH / 2) copy_neighbours(n, area, VF_PATCH / 2);
 }
 
-/** Bilinear weights in two parts of 7 bits, so that products with pixels fit into 16. */
+/** Bilinear weights w = 128 high + low, split into 7-bit parts so that products with pixels fit 16 bits. */
 struct split_weights {
     uint16_t high[4], low[4];
 };
@@ -72,8 +73,8 @@ static inline struct split_weights split(struct vf_bilinear_weights w)
     return s;
 }
 
-/** vf_track_interpolate() in 16 bits: 128 high + low + 256 is divided by 512. The sum of the low parts may need 17
- *  bits: half of it is added up. */
+/** Interpolated grey level of pixel i, Q5, as vf_track_interpolate() computes it, but in 16 bits. The sum of the
+ *  products with the low parts may need 17 bits, so half of it is added. */
 static inline uint16_t interpolate_pixel(const struct split_weights *w, const struct neighbours *n, int32_t i,
                                          int32_t side)
 {
@@ -85,15 +86,15 @@ static inline uint16_t interpolate_pixel(const struct split_weights *w, const st
     return (uint16_t)((uint16_t)(high + (uint16_t)((uint16_t)(half + 128) >> 6)) >> 2);
 }
 
-/** Interpolated grey levels, Q5, [side][side]. */
+/** Interpolates the grey levels of side x side pixels, Q5. */
 static inline void interpolate(int16_t *restrict grey, const struct neighbours *restrict n,
                                struct vf_bilinear_weights w, int32_t side)
 {
     const struct split_weights weights = split(w);
     for (int32_t i = 0; i < side * side; i++) grey[i] = (int16_t)interpolate_pixel(&weights, n, i, side);
 }
-VF_LOOP static void interpolate_patch(int16_t *restrict grey, const struct neighbours *restrict n,
-                                      struct vf_bilinear_weights w, int32_t side)
+VF_HOT_FLAT static void interpolate_patch(int16_t *restrict grey, const struct neighbours *restrict n,
+                                          struct vf_bilinear_weights w, int32_t side)
 {
     if (side == VF_PATCH + 2)
         interpolate(grey, n, w, VF_PATCH + 2);
@@ -101,15 +102,16 @@ VF_LOOP static void interpolate_patch(int16_t *restrict grey, const struct neigh
         interpolate(grey, n, w, VF_PATCH / 2 + 2);
 }
 
-/** Contrasts of a template, vf_track_contrast(), in 16 bits. */
+/** Contrasts of all pixels of a template (grey level minus reference, Q3), as vf_track_contrast() computes them, but in
+ *  16 bits. */
 static inline void find_contrasts(int16_t *restrict contrast, const int16_t *restrict grey, int16_t reference_q5,
                                   int32_t pixels)
 {
     for (int32_t i = 0; i < pixels; i++) contrast[i] = (int16_t)((int16_t)(grey[i] - reference_q5 + 2) >> 2);
 }
 
-/** Moments of a template of so many pixels. Sums of products of 16 bits are a loop of their own, which compilers
- *  recognise. */
+/** Moments of the normal equations of a template of `pixels` pixels. The sums of 16-bit products have a loop of their
+ *  own, which compilers recognise. */
 static inline struct vf_template_moments add_moments(const struct vf_patch *p, int32_t pixels, int32_t reference_q5)
 {
     struct vf_template_moments m = {0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -118,14 +120,15 @@ static inline struct vf_template_moments add_moments(const struct vf_patch *p, i
     for (int32_t i = 0; i < pixels; i++) vf_track_add_moments(&m, p->dx[i], p->dy[i], contrast[i]);
     return m;
 }
-VF_LOOP static struct vf_template_moments sum_moments(const struct vf_patch *p, int32_t pixels, int32_t reference_q5)
+VF_HOT_FLAT static struct vf_template_moments sum_moments(const struct vf_patch *p, int32_t pixels,
+                                                          int32_t reference_q5)
 {
     return pixels == VF_PATCH_PIXELS ? add_moments(p, VF_PATCH_PIXELS, reference_q5)
                                      : add_moments(p, VF_PATCH_PIXELS / 4, reference_q5);
 }
 
-/** Defines a function that computes the gradients of a template, and returns the sum of its grey levels, from grey
- *  levels of (size + 2) x (size + 2) px around it. One function for level 0 and one for the coarse levels, so that the
+/** Defines a function that computes the gradients of a template from grey levels of (size + 2) x (size + 2) px around
+ *  it, and returns the sum of its grey levels. Level 0 and the coarse levels have separate functions, so that the
  *  compiler can vectorise each. */
 #define DEFINE_GRADIENTS(name, level)                                                                                  \
     static inline int32_t name##_of(struct vf_patch *restrict p, const int16_t *restrict grey, int32_t size)           \
@@ -134,7 +137,7 @@ VF_LOOP static struct vf_template_moments sum_moments(const struct vf_patch *p, 
         for (int32_t r = 0; r < size; r++) {                                                                           \
             const int16_t *above = grey + r * (size + 2) + 1, *at = above + size + 2, *below = at + size + 2;          \
             int16_t *to = p->grey + r * size, *dx = p->dx + r * size, *dy = p->dy + r * size;                          \
-            VF_KEEP                                                                                                    \
+            VF_KEEP_LOOP                                                                                               \
             for (int32_t c = 0; c < size; c++) {                                                                       \
                 const int32_t up = above[c + 1] - above[c - 1], here = at[c + 1] - at[c - 1],                          \
                               down = below[c + 1] - below[c - 1];                                                      \
@@ -148,14 +151,14 @@ VF_LOOP static struct vf_template_moments sum_moments(const struct vf_patch *p, 
         }                                                                                                              \
         return sum;                                                                                                    \
     }                                                                                                                  \
-    VF_LOOP static int32_t name(struct vf_patch *restrict p, const int16_t *restrict grey, int32_t size)               \
+    VF_HOT_FLAT static int32_t name(struct vf_patch *restrict p, const int16_t *restrict grey, int32_t size)           \
     {                                                                                                                  \
         return size == VF_PATCH ? name##_of(p, grey, VF_PATCH) : name##_of(p, grey, VF_PATCH / 2);                     \
     }
 DEFINE_GRADIENTS(gradients_finest, 0)
 DEFINE_GRADIENTS(gradients_coarse, 1)
 
-/** Sets the gradients of pixels beyond the picture to 0. */
+/** Sets the gradients of template pixels outside the image to 0. x, y: position of the template's first pixel [px]. */
 static void clear_outside(struct vf_patch *patch, const struct vf_level_picture *picture, int32_t x, int32_t y,
                           int32_t size)
 {
@@ -169,8 +172,8 @@ static void clear_outside(struct vf_patch *patch, const struct vf_level_picture 
     }
 }
 
-void vf_patch_extract(struct vf_patch *patch, const struct vf_level_picture *picture, int32_t level, int32_t light,
-                      int32_t x_q16, int32_t y_q16, int32_t size, int32_t *reference_q5,
+void vf_patch_extract(struct vf_patch *patch, const struct vf_level_picture *picture, int32_t level,
+                      int32_t photometric, int32_t x_q16, int32_t y_q16, int32_t size, int32_t *reference_q5,
                       struct vf_template_moments *out)
 {
     const int32_t side = size + 2, x = x_q16 >> 16, y = y_q16 >> 16;
@@ -182,22 +185,23 @@ void vf_patch_extract(struct vf_patch *patch, const struct vf_level_picture *pic
     interpolate_patch(grey, &neighbours, vf_track_bilinear(x_q16, y_q16), side);
     const int32_t sum = level ? gradients_coarse(patch, grey, size) : gradients_finest(patch, grey, size);
     if (area.pixels == area.copy) clear_outside(patch, picture, x, y, size);
-    *reference_q5 = vf_track_reference(light, sum, size * size);
+    *reference_q5 = vf_track_reference(photometric, sum, size * size);
     *out = sum_moments(patch, size * size, *reference_q5);
 }
 
-/** Light under which a template is compared, and weights of the pixels. */
+/** Interpolation weights and photometric parameters with which a template is compared with an image. */
 struct comparison {
     struct vf_bilinear_weights w;
     int32_t reference_q5, alpha_q14, beta_q5;
 };
 
-/** Residuals and contrasts of a template, in 16 bits. */
+/** Residuals and contrasts of the pixels of a template, Q3. */
 struct residuals {
     int16_t residual[VF_PATCH_PIXELS], contrast[VF_PATCH_PIXELS];
 };
 
-/** Residuals without a gain, in 16 bits: all three terms are at most 8160. */
+/** Residuals of a template without a photometric gain, Q3, computed in 16 bits: picture, grey and beta_q5 are at most
+ *  8160. */
 static inline void subtract(int16_t *restrict residual, const int16_t *restrict picture, const int16_t *restrict grey,
                             int16_t beta_q5, int32_t pixels)
 {
@@ -223,7 +227,8 @@ static inline void find_residuals(struct residuals *restrict to, const struct vf
     find_contrasts(to->contrast, p->grey, reference, size * size);
 }
 
-/** Sums of a template's residuals, in a loop of their own like those of moments. */
+/** Sums of the residuals times the columns of the Jacobian, over a template of `pixels` pixels. The sums of 16-bit
+ *  products have a loop of their own, which compilers recognise. */
 static inline struct vf_residual_sums add_residuals(const struct residuals *restrict r,
                                                     const struct vf_patch *restrict p, int32_t pixels)
 {
@@ -232,10 +237,11 @@ static inline struct vf_residual_sums add_residuals(const struct residuals *rest
     return s;
 }
 
-/** Sums of residuals of a template of size x size pixels. */
-VF_LOOP static struct vf_residual_sums sum_residuals(const struct vf_patch *restrict p,
-                                                     const struct neighbours *restrict n, const struct comparison *l,
-                                                     int32_t size)
+/** Residual sums between a template of size x size pixels and the image pixels n. l: interpolation weights and
+ *  photometric parameters. */
+VF_HOT_FLAT static struct vf_residual_sums sum_residuals(const struct vf_patch *restrict p,
+                                                         const struct neighbours *restrict n,
+                                                         const struct comparison *l, int32_t size)
 {
     struct residuals r;
     if (size == VF_PATCH) {
@@ -250,12 +256,12 @@ struct vf_residual_sums vf_patch_residuals(const struct vf_patch *patch, const s
                                            int32_t x_q16, int32_t y_q16, int32_t size, int32_t reference_q5,
                                            int32_t alpha_q14, int32_t beta_q5)
 {
-    const struct comparison light = {vf_track_bilinear(x_q16, y_q16), reference_q5, alpha_q14, beta_q5};
+    const struct comparison photometric = {vf_track_bilinear(x_q16, y_q16), reference_q5, alpha_q14, beta_q5};
     struct patch_pixels area;
     struct neighbours neighbours;
     find_pixels(&area, picture, x_q16 >> 16, y_q16 >> 16, size + 1);
     find_neighbours(&neighbours, &area, size);
-    return sum_residuals(patch, &neighbours, &light, size);
+    return sum_residuals(patch, &neighbours, &photometric, size);
 }
 
 void vf_patch_load(struct vf_patch *patch, int16_t (*from)[VF_PATCH_PIXELS], int32_t size)

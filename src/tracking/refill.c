@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of refill. */
+/* Host form of refill: sorts out the features that ended, and makes new ones at detected corners. */
 #include "refill.h"
 
 #include "image/ingest.h"
 #include "track.h"
 
-/** 1 if an older feature that track has found is in the place of the moved feature i. */
+/** 1 if tracked feature i has come so near to an older tracked feature that they merge. */
 static int has_run_into_another(const struct vf_refill_view *s, uint32_t i)
 {
     const struct vf_feature *f = s->track->moved;
@@ -14,8 +14,8 @@ static int has_run_into_another(const struct vf_refill_view *s, uint32_t i)
     return 0;
 }
 
-/** Splits the moved features into those alive, in order, and those that ended. Marks the template indices in use.
- *  Returns how many live. */
+/** Splits the features that track has moved into live and ended ones, and keeps their order. used: out, 1 for each
+ *  template index in use. Returns the number of live features. */
 static uint32_t split_features(const struct vf_refill_view *s, uint32_t count, uint8_t used[VFRONT_TRACKS])
 {
     struct vf_refill_memory *r = s->refill;
@@ -37,7 +37,7 @@ static uint32_t split_features(const struct vf_refill_view *s, uint32_t count, u
     return live;
 }
 
-/** Suppresses every cell that contains a live feature, or whose corner is too near to one. */
+/** Marks every grid cell that gets no new feature: it contains a live feature, or its corner is too near to one. */
 static void suppress_cells(const struct vf_refill_view *s, uint32_t live, uint8_t suppressed[VFRONT_CELLS])
 {
     const struct vf_feature *f = s->refill->feature[s->parity];
@@ -56,7 +56,8 @@ static void suppress_cells(const struct vf_refill_view *s, uint32_t live, uint8_
     }
 }
 
-/** Non-maximum suppression: 1 if no better corner of another cell is too near to the cell's corner. */
+/** Non-maximum suppression: 1 if no better corner of another cell is too near to the corner of `cell`. key: key of that
+ *  corner. */
 static int is_local_best(const struct vf_refill_view *s, int32_t cell, uint64_t key)
 {
     const struct vf_cell_range w = vf_refill_neighbours(&s->geometry, &s->tuning, cell);
@@ -71,7 +72,8 @@ static int is_local_best(const struct vf_refill_view *s, int32_t cell, uint64_t 
     return 1;
 }
 
-/** Lists the candidates by cell; returns how many there are. */
+/** Selects the corners that may become new features, at most one per cell, into s->refill->candidate. Returns their
+ *  number. */
 static uint32_t find_candidates(const struct vf_refill_view *s, int32_t cells, uint32_t live)
 {
     uint8_t suppressed[VFRONT_CELLS];
@@ -86,7 +88,7 @@ static uint32_t find_candidates(const struct vf_refill_view *s, int32_t cells, u
     return found;
 }
 
-/** Threshold: key of the least of the `wanted` best candidates, found bit by bit from the top. */
+/** Least key among the `wanted` best corners in s->refill->candidate, found bit by bit from the highest. */
 static uint64_t threshold_key(const struct vf_refill_view *s, int32_t cells, uint32_t wanted)
 {
     uint64_t threshold = 0;

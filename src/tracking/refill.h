@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* refill: makes this frame's set of features: those still tracked, and new ones from detected corners (paper 000,
- * III.D).
+/* refill: this frame's set of features: those still tracked, and new ones from detected corners (paper 000, III.D).
  *
- * In      track.moved, the best corner of every cell of camera 0 over all levels
- * Out     the features of this frame and their counts; list of those that ended
- * Rule    of two features that have run together, nearer than VF_MERGE_PX (track_distance_px, where that is less), the
- *         younger ends, whether the older one is itself ended by a third or not. Features alive keep their order and
- *         come first; new ones follow by rising cell. The corner of a cell becomes
- *         a feature when its cell contains no feature, no feature lies within track_distance_px of it, no better corner
- *         of another cell does either (non-maximum suppression), and it is among the best of as many as track_target
- *         leaves free
+ * In      track.moved; the best corner of every grid cell of camera 0 over all levels
+ * Out     features of this frame and their counts; list of those that ended
+ * Rule    - merge: of two features nearer than min(VF_MERGE_PX, track_distance_px) the younger ends, even if a third
+ *           ends the older one
+ *         - order: live features keep their order; new ones follow by rising cell
+ *         - new feature: the corner of a cell without a feature. Within track_distance_px of it there is no feature and
+ *           no better corner of another cell (non-maximum suppression). The best track_target - live of these corners
+ *           are taken
  * Exact   integers
- * Memory  two sets of features, this frame's and the previous frame's; a key for each cell
- * Shared  everything but the selection of the best: refill.c searches the threshold key bit by bit, refill.cu by the
- *         block's radix select vf_kth_best_key(). refill.cu replaces divisions by cell sizes by products with
- *         reciprocals, with the same results */
+ * Memory  two sets of features, of this and the previous frame; a key per cell
+ * Shared  everything but the selection of the best. refill.c searches the threshold key bit by bit, refill.cu by the
+ *         block's radix select vf_kth_best_key(). refill.cu divides by cell sizes through reciprocals, with the same
+ *         results
+ */
 #ifndef VF_REFILL_H
 #define VF_REFILL_H
 
-#include "core/view.h"
+#include "base/view.h"
 #include "feature.h"
 #include "features/detect.h"
 
 struct vf_refill_memory {
-    struct vf_feature feature[2][VFRONT_TRACKS]; /* [parity], by rising id */
-    struct vf_track_counts counts[2];            /* [parity] */
-    uint64_t candidate[VFRONT_CELLS];            /* key of a cell's corner if it may become a feature, else 0 */
+    struct vf_feature feature[2][VFRONT_TRACKS]; /* [parity]: features of the frame, by rising id */
+    struct vf_track_counts counts[2];            /* [parity]: number of features of the frame, and last id */
+    uint64_t candidate[VFRONT_CELLS];            /* [cell]: key of its corner if that may become a feature, else 0 */
     uint32_t lost[VFRONT_TRACKS];                /* indices into track.moved of the features that ended, rising */
-    uint32_t ended[VFRONT_ENDS];                 /* how many ended, by reason */
-    uint32_t followed;                           /* features still tracked */
-    uint32_t born;                               /* new features */
-    uint32_t lost_count;                         /* features that ended */
-    uint32_t overflow;                           /* candidates beyond track_target */
+    uint32_t ended[VFRONT_ENDS];                 /* [vfront_end_t]: number of features that ended for this reason */
+    uint32_t followed;                           /* number of features still tracked */
+    uint32_t born;                               /* number of new features */
+    uint32_t lost_count;                         /* number of features that ended */
+    /* number of suitable corners that were not taken, because track_target was reached */
+    uint32_t overflow;
 };
 
-/* View of refill: core/view.h. */
+/* What refill reads: lists from which base/view.h makes the members of its view. */
 /* clang-format off */
 #define VF_READS_refill(X) X(ingest) X(track) X(detect)
 #define VF_BEFORE_refill(X)
@@ -50,7 +51,7 @@ struct vf_refill_view {
 };
 VF_HOST_FORM(refill);
 
-/** Cell of camera 0 that contains a position of level 0; the nearest cell for positions outside the picture. */
+/** Grid cell of camera 0 that contains a position of level 0; the nearest cell for positions outside the image. */
 VF_FN int32_t vf_refill_cell(const struct vf_refill_geometry *g, const struct vf_refill_tuning *t, int32_t x_q16,
                              int32_t y_q16)
 {
@@ -59,11 +60,11 @@ VF_FN int32_t vf_refill_cell(const struct vf_refill_geometry *g, const struct vf
     return y * g->cells_x[0] + x;
 }
 
-/** Distance below which two features are one [px]. */
+/** Distance below which two features merge, so that the younger one ends [px]. */
 #define VF_MERGE_PX 2
 
-/** Distance test: 1 if two positions are nearer than distance_px. Computed in 1/16 px; the squares fit 32 bits because
- *  only differences below that distance are squared. */
+/** 1 if positions a and b are nearer than distance_px [px of level 0]. Positions are in 1/65536 px of level 0. Their
+ *  differences are rounded down to 1/16 px, and squared only if less than distance_px, so that squares fit 32 bits. */
 VF_FN int vf_refill_within(int32_t distance_px, int32_t ax_q16, int32_t ay_q16, int32_t bx_q16, int32_t by_q16)
 {
     const int32_t limit = distance_px * 16;
@@ -71,28 +72,28 @@ VF_FN int vf_refill_within(int32_t distance_px, int32_t ax_q16, int32_t ay_q16, 
     return dx < limit && dy < limit && dx * dx + dy * dy < limit * limit;
 }
 
-/** 1 if two positions are too near for two features to begin there. */
+/** 1 if positions a and b are nearer than track_distance_px, too near for a new feature beside another one. */
 VF_FN int vf_refill_near(const struct vf_refill_tuning *t, int32_t ax_q16, int32_t ay_q16, int32_t bx_q16,
                          int32_t by_q16)
 {
     return vf_refill_within(t->track_distance_px, ax_q16, ay_q16, bx_q16, by_q16);
 }
 
-/** 1 if two positions are those of one feature. */
+/** 1 if two features at positions a and b are so near that the younger one ends. */
 VF_FN int vf_refill_same(const struct vf_refill_tuning *t, int32_t ax_q16, int32_t ay_q16, int32_t bx_q16,
                          int32_t by_q16)
 {
     return vf_refill_within(vf_min(t->track_distance_px, VF_MERGE_PX), ax_q16, ay_q16, bx_q16, by_q16);
 }
 
-/** Distance in cells at which a corner or a feature can still be too near. */
+/** Distance distance_px in whole cells of size cell_px, rounded up. */
 VF_FN int32_t vf_refill_reach(int32_t distance_px, int32_t cell_px) { return (distance_px + cell_px - 1) / cell_px; }
 
-/** Rectangle of cells: first and last column and row. */
+/** Rectangle of grid cells: columns x0 .. x1, rows y0 .. y1. */
 struct vf_cell_range {
     int32_t x0, y0, x1, y1;
 };
-/** Cells within reach of a cell, itself included. */
+/** Cells that can contain a point within track_distance_px of a point in the given cell, that cell included. */
 VF_FN struct vf_cell_range vf_refill_neighbours(const struct vf_refill_geometry *g, const struct vf_refill_tuning *t,
                                                 int32_t cell)
 {
@@ -104,14 +105,15 @@ VF_FN struct vf_cell_range vf_refill_neighbours(const struct vf_refill_geometry 
     return w;
 }
 
-/** Features wanted in addition to the `live` ones; 0 while track_refill_percent of track_target are alive. */
+/** Number of new features wanted. live: number of live ones; 0 while they are at least track_refill_percent of
+ *  track_target. */
 VF_FN int32_t vf_refill_wanted(const struct vf_refill_tuning *t, int32_t live)
 {
     if (live * 100 >= t->track_target * t->track_refill_percent) return 0;
     return t->track_target - live;
 }
 
-/** Counts of the previous frame; in the first frame there are no features, and the id before first_track_id. */
+/** Counts of the previous frame's features. In the first frame: no features, and last id first_track_id - 1. */
 VF_FN struct vf_track_counts vf_refill_counts_before(const struct vf_refill_tuning *t, uint64_t frame,
                                                      const struct vf_track_counts *last)
 {
@@ -119,7 +121,7 @@ VF_FN struct vf_track_counts vf_refill_counts_before(const struct vf_refill_tuni
     return frame ? *last : none;
 }
 
-/** Counts of this frame: `live` features still tracked, `born` new ones. */
+/** Counts of this frame's features: `live` ones still tracked, `born` new ones. */
 VF_FN struct vf_track_counts vf_refill_counts(const struct vf_track_counts *before, uint32_t live, uint32_t born)
 {
     struct vf_track_counts c;
@@ -129,7 +131,7 @@ VF_FN struct vf_track_counts vf_refill_counts(const struct vf_track_counts *befo
     return c;
 }
 
-/** Makes a feature of the corner with this key. */
+/** Makes a new feature at the corner with key `key`. step_q16: pixel size of each level. */
 VF_FN struct vf_feature vf_refill_born(const uint32_t *step_q16, uint64_t key, uint64_t id, uint32_t template_index)
 {
     const struct vf_corner c = vf_detect_corner(key);

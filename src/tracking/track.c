@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Host form of track: the features in turn, each by the algorithm of track_flow.h. */
+/* Host form of track: tracks one feature after the other, by lucas_kanade.h. */
 #include "patch.h"
-#include "track_flow.h"
+#include "lucas_kanade.h"
 
 #include "image/ingest.h"
 #include "refill.h"

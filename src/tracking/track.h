@@ -1,77 +1,85 @@
 /* SPDX-License-Identifier: MIT */
-/* track: finds the features of the previous frame in the current one, by pyramidal inverse-compositional Lucas-Kanade
- * with a model of the illumination (gain and offset) (paper 000, II.E).
+/* track: tracks the previous frame's features by pyramidal inverse-compositional Lucas-Kanade with a photometric model
+ * of gain and offset (paper 000, II.E).
  *
- * In      features and image pyramid of the previous frame, pyramid of the current frame, masks, rotation prior;
- *         the motion predicted, and the rotation of the step before, which leaves the parallax of a displacement
+ * In      features and image pyramid of the previous frame, pyramid of this frame, masks, rotation prior; predicted
+ *         motion; rotation of the previous frame, which separates the parallax from a displacement
  * Out     track.moved: every feature with its new position, or ended with a reason; templates of features that had none
- *         yet
- * Rule    vf_track_one() in track_flow.h. Fixed point: positions Q16, grey levels Q5, gradients Q4, residuals Q3, so
- *         that every sum over a patch fits 32 bits and does not depend on its order. The 4x4 normal equations are
- *         solved in single precision, in one order
- * Exact   integer sums; floating point only in the solution of one 4x4 system, without contraction, division and root
- *         correctly rounded
- * Memory  1.6 KB a track for the templates, two sets of features (this frame's and the previous frame's)
- * Shared  the arithmetic of a pixel and of a system is here and the algorithm in track_flow.h, both for host form and
- *         kernel. Written twice: the loops over a patch (patch.c: rows as vector code; patch.cuh: a warp), see the
- *         table in track_flow.h
- *
- * Level 0, the finest, is aligned with a template that is kept over many frames, so that a track does not drift. The
- * coarse levels only provide the starting point; they are aligned with the previous frame, because their patches cover
- * more of the scene, which changes sooner. The template of level 0 is extracted when the feature is first tracked, from
- * the previous frame's picture, in which the feature was detected. So a step writes only templates that no earlier
- * state relies on: a step that fails has changed nothing. */
+ * Rule    - vf_track_one() in lucas_kanade.h. Fixed point: positions Q16, grey levels Q5, gradients Q4, residuals Q3,
+ *           so that every sum over a patch fits 32 bits and does not depend on its order
+ *         - level 0 is aligned with a template kept over many frames, so that a track does not drift. It is extracted
+ *           from the previous frame's image when the feature is first tracked
+ *         - coarse levels only give a start. They are aligned with the previous frame, because their larger patches
+ *           change sooner
+ *         - a failed frame changes nothing: only templates that no earlier frame relies on are written
+ * Exact   integer sums; floating point only in the 4x4 system, solved in single precision in one order, without
+ *         contraction, quotients and roots correctly rounded
+ * Memory  1.6 KB a track for the templates, two sets of features (this and the previous frame)
+ * Shared  arithmetic of a pixel and of a system (this file), the algorithm (lucas_kanade.h). Written twice: loops over
+ *         a patch (patch.c: rows as vector code; patch.cuh: one warp), see the table in align.h
+ */
 #ifndef VF_TRACK_H
 #define VF_TRACK_H
 
 #include <math.h>
 
-#include "core/view.h"
+#include "base/view.h"
 #include "feature.h"
 
-/** Side of a patch [px]; from level track_patch8_level on it is 8. */
+/** Side of the patches of the tracker [px]. From level track_patch8_level on it is 8 px instead. */
 #define VF_PATCH 16
 #define VF_PATCH_PIXELS (VF_PATCH * VF_PATCH)
 
-/** Inverted normal equations of a template. */
+/** Least texture of a patch that is tracked: smaller eigenvalue of its mean structure tensor [1/100 grey
+ *  level^2/px^2]. */
+#define VF_TRACK_TEXTURE 10.0f
+
+/** Mean absolute residual above which the template of a track is renewed, because the patch has changed [grey
+ *  levels]. */
+#define VF_TRACK_TEMPLATE_GREY 4u
+
+/** Inverted normal equations of a template, for its alignment by Gauss-Newton. */
 struct vf_template_normal {
-    float inverse[10];    /* upper triangle, row by row, of the inverse 4x4 matrix: x, y, gain, offset */
-    int32_t reference_q5; /* grey level about which the gain acts, see vf_track_reference() */
-    int32_t valid;        /* 0: too little texture, or the matrix is singular */
+    float inverse[10];    /* inverse 4x4 matrix, upper triangle row by row; unknowns x, y, gain, offset */
+    int32_t reference_q5; /* grey level about which the photometric gain acts [grey levels, Q5] */
+    int32_t valid;        /* 1: `inverse` can be used; 0: too little texture, or a singular matrix */
     float contrast;       /* standard deviation of the template's grey levels [grey levels] */
 };
 
 struct vf_track_memory {
-    /* [template_index]: grey Q5, x gradient Q4, y gradient Q4, row by row; of level 0 */
+    /* [template_index][plane][pixel, row by row]: templates of level 0. Planes: grey level Q5, x gradient Q4, y
+     * gradient Q4 */
     int16_t templates[VFRONT_TRACKS][3][VF_PATCH_PIXELS];
-    struct vf_feature moved[VFRONT_TRACKS]; /* features of the previous frame after this stage */
-    /* [template_index] */
+    struct vf_feature moved[VFRONT_TRACKS]; /* out: features of the previous frame, tracked into this one or ended */
+    /* [template_index]: inverted normal equations of the template */
     struct vf_template_normal template_normal[VFRONT_TRACKS];
 };
 
-/* View of track: core/view.h. */
+/* What track reads: lists from which base/view.h makes the members of its view. */
 /* clang-format off */
 #define VF_READS_track(X) X(ingest) X(rectify) X(pyramid) X(predict)
 #define VF_BEFORE_track(X) X(refill)
 #define VF_GEOMETRY_track(X) X(levels) X(focal_px) X(centre_px) X(active)
 #define VF_TUNING_track(X)                                                                                             \
     X(track_target) X(track_levels) X(track_patch8_level) X(track_prior) X(track_retry) X(track_back_mpx)              \
-    X(track_template_frames) X(track_template_grey) X(detect_border_px)
+    X(track_template_frames) X(detect_border_px)
 /* clang-format on */
 VF_GEOMETRY_OF(track);
 VF_TUNING_OF(track);
 
-/** Tuning and pyramids of camera 0 for the alignment of patches, in the views of track and match. */
+/** What the alignment of patches reads: tuning, and the pyramids of camera 0. Part of the views of track, match and
+ *  partner. */
 /* clang-format off */
 #define VF_TUNING_align(X)                                                                                             \
-    X(track_light) X(track_texture) X(track_iterations) X(track_epsilon_mpx) X(track_residual_grey)                    \
-    X(track_residual_percent)
+    X(track_photometric) X(track_iterations)                                     \
+    X(track_residual_grey) X(track_residual_percent)
 /* clang-format on */
 VF_TUNING_OF(align);
 struct vf_align_view {
     struct vf_align_tuning tuning;
     struct vf_level level[VFRONT_LEVELS];
-    const uint8_t *level0[2], *pyramid[2]; /* by parity: level 0; levels 1 and up, at their offsets */
+    const uint8_t *level0[2], /* [parity]: image of level 0 */
+        *pyramid[2];          /* [parity]: images of levels 1 and up, each at offset level[].offset */
 };
 
 struct vf_track_view {
@@ -82,15 +90,16 @@ struct vf_track_view {
 };
 VF_HOST_FORM(track);
 
-/** Picture of one pyramid level: address and size in px; pitch in bytes. */
+/** Image of one pyramid level. */
 struct vf_level_picture {
     const uint8_t *pixels;
-    int32_t pitch, width, height;
+    int32_t pitch,     /* distance from row to row [bytes] */
+        width, height; /* size [px] */
 };
 
 /* ---- pixels of a template ---------------------------------------------------------------------------------------- */
 
-/** Bilinear weights, Q14, of the pixels at (0,0), (1,0), (0,1), (1,1). Their sum is 2^14. */
+/** Bilinear weights w<row><column> of four neighbouring pixels, Q14. They sum to 2^14. */
 struct vf_bilinear_weights {
     int32_t w00, w01, w10, w11;
 };
@@ -105,41 +114,41 @@ VF_FN struct vf_bilinear_weights vf_track_bilinear(int32_t x_q16, int32_t y_q16)
     return w;
 }
 
-/** Bilinear interpolation of four pixels; grey level in Q5. */
+/** Grey level, Q5, from four neighbouring pixels by bilinear interpolation. */
 VF_FN int32_t vf_track_interpolate(struct vf_bilinear_weights w, int32_t p00, int32_t p01, int32_t p10, int32_t p11)
 {
     return (w.w00 * p00 + w.w01 * p01 + w.w10 * p10 + w.w11 * p11 + 256) >> 9;
 }
 
-/** Gradient in Q4 along one axis, from three central differences (over 2 px, Q5): in the pixel's own row (column),
- *  `centre`, and in the rows (columns) on both sides. Level 0 takes the centre alone, which is sharpest. The coarse
- *  levels take the Scharr weights 3:10:3, which reach further and are less sensitive to the aliasing of the pyramid's
- *  2x2 mean. |result| <= 2040 either way. */
+/** Gradient along one axis, Q4, from three central differences over 2 px, Q5. centre_q5: difference in the pixel's own
+ *  row or column; before_q5, after_q5: in the rows or columns beside it. Level 0 uses the centre alone, which is
+ *  sharpest. Coarse levels use the Scharr weights 3:10:3, which suppress aliasing of the pyramid's 2x2 mean.
+ *  |result| <= 2040. */
 VF_FN int32_t vf_track_gradient(int32_t level, int32_t before_q5, int32_t centre_q5, int32_t after_q5)
 {
     return level ? (3 * (before_q5 + after_q5) + 10 * centre_q5 + 32) >> 6 : (centre_q5 + 2) >> 2;
 }
 
-/** Border test of a template pixel: 1 if its gradient can be computed. Beyond the border the picture's last pixels are
- *  repeated, which must not hold a patch back: gradients there count as 0. */
+/** 1 if a template pixel lies in the image, so that its gradient is used. Gradients outside count as 0, because
+ *  replicated border pixels have gradients that resist motion. */
 VF_FN int32_t vf_track_inside(const struct vf_level_picture *picture, int32_t x, int32_t y)
 {
     return x >= 0 && y >= 0 && x < picture->width - 1 && y < picture->height - 1;
 }
 
-/** Grey level about which the gain acts on a template: the template's mean, so that gain and offset are nearly
- *  uncorrelated; black (0) where the light model has no offset that could compensate. sum_q5: sum of the template's
- *  grey levels. */
-VF_FN int32_t vf_track_reference(int32_t light, int32_t sum_q5, int32_t pixels)
+/** Reference grey level, about which the photometric gain acts, Q5: the template's mean, so that gain and offset are
+ *  nearly uncorrelated. 0 if the photometric model has no offset. sum_q5: sum of the template's grey levels. */
+VF_FN int32_t vf_track_reference(int32_t photometric, int32_t sum_q5, int32_t pixels)
 {
-    return light & VFRONT_LIGHT_OFFSET ? (sum_q5 + pixels / 2) / pixels : 0;
+    return photometric & VFRONT_PHOTOMETRIC_OFFSET ? (sum_q5 + pixels / 2) / pixels : 0;
 }
 
-/** Contrast of a template pixel, Q3: its deviation from the reference, which is the Jacobian's column of the gain. */
+/** Contrast of a template pixel, Q3: its grey level minus the reference. It is the element of the Jacobian that
+ *  belongs to the photometric gain. */
 VF_FN int32_t vf_track_contrast(int32_t grey_q5, int32_t reference_q5) { return (grey_q5 - reference_q5 + 2) >> 2; }
 
-/** Residual of a pixel, Q3, clamped to +-256 grey levels: picture minus template under the current gain (1 + alpha) and
- *  offset beta. */
+/** Residual of a pixel, Q3, clamped to +-256 grey levels: image - ((1 + alpha) (template - reference) + reference +
+ *  beta), with the photometric gain 1 + alpha and offset beta. */
 VF_FN int32_t vf_track_residual(int32_t picture_q5, int32_t grey_q5, int32_t reference_q5, int32_t alpha_q14,
                                 int32_t beta_q5)
 {
@@ -149,13 +158,13 @@ VF_FN int32_t vf_track_residual(int32_t picture_q5, int32_t grey_q5, int32_t ref
 
 /* ---- normal equations -------------------------------------------------------------------------------------------- */
 
-/** Sums over a template of the products of its Jacobian's columns: x gradient (x), y gradient (y), contrast (t),
- *  constant (1). They are the matrix JtJ of the normal equations; xx, xy, yy are the structure tensor. */
+/** Sums over the pixels of a template of products of two columns of its Jacobian. Columns: x gradient (x), y gradient
+ *  (y), contrast (t), constant 1. They form J^T J of the normal equations; xx, xy, yy are the structure tensor. */
 struct vf_template_moments {
     int32_t xx, xy, xt, x1, yy, yt, y1, tt, t1;
 };
 
-/** Adds a template pixel. */
+/** Adds a template pixel to the moments. dx, dy: its gradients; contrast: its grey level minus the reference. */
 VF_FN void vf_track_add_moments(struct vf_template_moments *m, int32_t dx, int32_t dy, int32_t contrast)
 {
     m->xx += dx * dx;
@@ -169,13 +178,14 @@ VF_FN void vf_track_add_moments(struct vf_template_moments *m, int32_t dx, int32
     m->t1 += contrast;
 }
 
-/** Sums over a template and a picture: the vector Jtr of the normal equations, and the cost. */
+/** Sums over the pixels of a template that is compared with an image: the vector J^T r of the normal equations, and the
+ *  cost. */
 struct vf_residual_sums {
-    int32_t x, y, t, one; /* residual times x gradient, y gradient, contrast, 1 */
-    int32_t absolute;     /* absolute residuals */
+    int32_t x, y, t, one; /* sums of the residual times x gradient, y gradient, contrast, 1 */
+    int32_t absolute;     /* sum of absolute residuals */
 };
 
-/** Adds a pixel. */
+/** Adds the residual of a pixel to the sums. dx, dy, contrast: gradients and contrast of the template pixel. */
 VF_FN void vf_track_add_residual(struct vf_residual_sums *s, int32_t residual, int32_t dx, int32_t dy, int32_t contrast)
 {
     s->x += residual * dx;
@@ -185,8 +195,7 @@ VF_FN void vf_track_add_residual(struct vf_residual_sums *s, int32_t residual, i
     s->absolute += vf_abs(residual);
 }
 
-/** Texture: smaller eigenvalue of the structure tensor of a patch (Shi-Tomasi), mean over its pixels [grey level^2 a
- *  px^2]. */
+/** Texture of a patch: smaller eigenvalue of its structure tensor (Shi-Tomasi), per pixel [grey level^2/px^2]. */
 VF_FN float vf_track_texture(const struct vf_template_moments *m, int32_t pixels)
 {
     const float a = (float)m->xx, b = (float)m->xy, c = (float)m->yy;
@@ -197,7 +206,8 @@ VF_FN float vf_track_texture(const struct vf_template_moments *m, int32_t pixels
 /** Standard deviation of a template's grey levels [grey levels]. */
 VF_FN float vf_track_deviation(const struct vf_template_moments *m, int32_t pixels)
 {
-    const int64_t variance = (int64_t)pixels * m->tt - (int64_t)m->t1 * m->t1; /* times pixels^2, Q6 */
+    /* variance times pixels^2 [grey level^2, Q6] */
+    const int64_t variance = (int64_t)pixels * m->tt - (int64_t)m->t1 * m->t1;
     return sqrtf((float)variance) / (8.0f * (float)pixels);
 }
 
@@ -222,26 +232,28 @@ VF_FN int vf_track_invert(float a[4][4])
     return 1;
 }
 
-/** Light model of a level: VFRONT_LIGHT_*. Where the tuning has an offset, the coarse levels estimate the offset alone:
- *  their patches cover more than one surface, and a gain would fit what moves in and out of the patch. */
-VF_FN int32_t vf_track_light(int32_t level, const struct vf_align_tuning *tuning)
+/** Photometric model of a pyramid level: VFRONT_PHOTOMETRIC_*. If the tuned model has an offset, coarse levels estimate
+ *  only the offset. Their patches cover several surfaces, and a gain would fit what enters and leaves the patch. */
+VF_FN int32_t vf_track_photometric(int32_t level, const struct vf_align_tuning *tuning)
 {
-    return level && tuning->track_light & VFRONT_LIGHT_OFFSET ? VFRONT_LIGHT_OFFSET : tuning->track_light;
+    return level && tuning->track_photometric & VFRONT_PHOTOMETRIC_OFFSET ? VFRONT_PHOTOMETRIC_OFFSET
+                                                                          : tuning->track_photometric;
 }
 
-/** Levenberg damping: added to both gradient terms of the normal equations, as a share of their mean. It keeps a patch
- *  on an edge from running along the edge, and hardly slows a patch on a corner. Less on the coarse levels, which have
- *  to go far in few steps. */
+/** Levenberg damping on level 0, as a share of the mean of the two gradient terms on the diagonal of the normal
+ *  equations, to which it is added. It keeps a patch on an edge from sliding along it. */
 #define VF_DAMPING 0.0625f
+/** Levenberg damping on coarse levels. It is less than on level 0, because a patch must move far in few steps. */
 #define VF_DAMPING_COARSE 0.015625f
 
-/** Inverse normal equations of a template on a level. Parameters that its light model lacks get a 1 on the diagonal. */
+/** Inverted normal equations of a template. m: its moments; pixels: their number; level: its pyramid level. Parameters
+ *  outside the photometric model get 1 on the diagonal. */
 VF_FN struct vf_template_normal vf_track_template_normal(const struct vf_template_moments *m, int32_t pixels,
                                                          int32_t reference_q5, int32_t level,
                                                          const struct vf_align_tuning *tuning)
 {
-    const int32_t light = vf_track_light(level, tuning), gain = light & VFRONT_LIGHT_GAIN,
-                  offset = light & VFRONT_LIGHT_OFFSET;
+    const int32_t photometric = vf_track_photometric(level, tuning), gain = photometric & VFRONT_PHOTOMETRIC_GAIN,
+                  offset = photometric & VFRONT_PHOTOMETRIC_OFFSET;
     const float damping = (level ? VF_DAMPING_COARSE : VF_DAMPING) * 0.5f * ((float)m->xx + (float)m->yy);
     float a[4][4] = {{(float)m->xx + damping, (float)m->xy, 0, 0},
                      {(float)m->xy, (float)m->yy + damping, 0, 0},
@@ -261,16 +273,16 @@ VF_FN struct vf_template_normal vf_track_template_normal(const struct vf_templat
 
     struct vf_template_normal n;
     n.reference_q5 = reference_q5;
-    n.valid = vf_track_texture(m, pixels) * 100.0f >= (float)tuning->track_texture && vf_track_invert(a);
+    n.valid = vf_track_texture(m, pixels) * 100.0f >= VF_TRACK_TEXTURE && vf_track_invert(a);
     n.contrast = vf_track_deviation(m, pixels);
     for (int i = 0, k = 0; i < 4; i++)
         for (int j = i; j < 4; j++) n.inverse[k++] = n.valid ? a[i][j] : 0.0f;
     return n;
 }
 
-/** Residual test: 1 if a template is found with this mean absolute residual. Allowed are track_residual_grey, and of
- *  the contrast that the template has under the gain the share track_residual_percent: where the scene's contrast is
- *  high, so are the residuals of a patch that is in its place. */
+/** Residual test of an alignment: 1 if the mean absolute residual is at most track_residual_grey +
+ *  track_residual_percent of the contrast in the image. That is the template's contrast times the gain. Residuals of a
+ *  correct alignment grow with contrast. */
 VF_FN int vf_track_fits(const struct vf_align_tuning *tuning, float contrast, int32_t alpha_q14, uint32_t residual_q3)
 {
     const float seen = contrast * (1.0f + (float)alpha_q14 * (1.0f / 16384.0f));
@@ -278,19 +290,23 @@ VF_FN int vf_track_fits(const struct vf_align_tuning *tuning, float contrast, in
     return (float)residual_q3 <= 8.0f * most;
 }
 
-/** Parameter update of one Gauss-Newton step: translation [px of the level], gain, offset [1/8 grey level]. */
+/** Update of the parameters by one Gauss-Newton step. */
 struct vf_track_update {
-    float x, y, alpha, beta;
+    float x, y, /* translation [px of the level] */
+        alpha,  /* photometric gain */
+        beta;   /* photometric offset [1/8 grey level] */
 };
-/** Solves the normal equations of a template for the residuals of one step. */
+/** Parameter update of one Gauss-Newton step: the inverted normal equations n of a template, times the residual sums
+ *  s. */
 VF_FN struct vf_track_update vf_track_solve(const struct vf_template_normal *n, const struct vf_residual_sums *s,
-                                            int32_t light, int32_t alpha_q14)
+                                            int32_t photometric, int32_t alpha_q14)
 {
     const float b0 = (float)s->x, b1 = (float)s->y;
-    const float b2 = light & VFRONT_LIGHT_GAIN ? (float)s->t : 0.0f;
-    const float b3 = light & VFRONT_LIGHT_OFFSET ? (float)s->one : 0.0f;
+    const float b2 = photometric & VFRONT_PHOTOMETRIC_GAIN ? (float)s->t : 0.0f;
+    const float b3 = photometric & VFRONT_PHOTOMETRIC_OFFSET ? (float)s->one : 0.0f;
     const float *h = n->inverse;
-    /* Gradients are Q4 and residuals Q3, hence the 2. Gradients of the picture are the template's times the gain. */
+    /* factor 2, because gradients are Q4 and residuals Q3; over the gain, because image gradients are those of the
+     * template times the gain */
     const float scale = 2.0f / (1.0f + (float)alpha_q14 * (1.0f / 16384.0f));
     struct vf_track_update d;
     d.x = (((h[0] * b0 + h[1] * b1) + h[2] * b2) + h[3] * b3) * scale;
@@ -300,26 +316,26 @@ VF_FN struct vf_track_update vf_track_solve(const struct vf_template_normal *n, 
     return d;
 }
 
-/** Convergence of the light model: 1 if an update changes the gain by less than 1/64 and the offset by less than 1 grey
- *  level. */
-VF_FN int vf_track_light_settled(const struct vf_track_update *d)
+/** 1 if an update changes the photometric gain by less than 1/64 and the offset by less than 1 grey level. */
+VF_FN int vf_track_photometric_converged(const struct vf_track_update *d)
 {
     return fabsf(d->alpha) < 0.015625f && fabsf(d->beta) < 8.0f;
 }
 
-/** Composes two changes of illumination: first (first_alpha, first_offset), then (*alpha, *offset). The result replaces
- *  the latter. */
-VF_FN void vf_track_compose_light(int32_t *alpha_q14, int32_t *offset_q5, int32_t first_alpha_q14,
-                                  int32_t first_offset_q5)
+/** Composes two photometric changes: first_alpha_q14, first_offset_q5, and after them *alpha_q14, *offset_q5, which are
+ *  replaced by the result. alpha: gain - 1. */
+VF_FN void vf_track_compose_photometric(int32_t *alpha_q14, int32_t *offset_q5, int32_t first_alpha_q14,
+                                        int32_t first_offset_q5)
 {
     const int64_t both = (int64_t)*alpha_q14 * first_alpha_q14 >> 14,
                   scaled = (int64_t)*alpha_q14 * first_offset_q5 >> 14;
     *offset_q5 = vf_clamp(*offset_q5 + first_offset_q5 + (int32_t)scaled, -32640, 32640);
-    *alpha_q14 = vf_clamp(*alpha_q14 + first_alpha_q14 + (int32_t)both, -12288, 49152); /* gain 1/4 .. 4 */
+    /* bounds of the gain: 1/4 .. 4 */
+    *alpha_q14 = vf_clamp(*alpha_q14 + first_alpha_q14 + (int32_t)both, -12288, 49152);
 }
 
-/** Warps a position by a homography (row-major, px of level 0). The position stays when the result is behind the camera
- *  or beyond 8192 px. */
+/** Moves a position by the homography H (row-major, in px of level 0). The position stays unchanged if the result lies
+ *  behind the camera or beyond 8192 px. */
 VF_FN void vf_track_warp(const float H[9], int32_t *x_q16, int32_t *y_q16)
 {
     const float x = (float)*x_q16 * (1.0f / 65536.0f), y = (float)*y_q16 * (1.0f / 65536.0f);

@@ -7,7 +7,7 @@
 SET is one of:
 euroc  FOLDER holds folders MH_01_easy ... V2_03_difficult, each with mav0 (ASL layout, as the data set comes).
 kitti  FOLDER is that of KITTI odometry: sequences/00 ... with image_0, image_1, calib.txt, times.txt, and poses/00.txt ...; or 00 ... with poses.txt inside.
-       An imu.csv with T_cam0_imu.txt and imu.yaml (examples/README.md) in a sequence gives states as well.
+       An imu.csv with T_cam0_imu.txt and imu.yaml (examples/replay/README.md) in a sequence gives states as well.
 kaist  FOLDER holds folders circle, circle_fast, circle_head, infinite ... rotation_head of KAIST-VIO, taken out of the bags into the ASL layout: mav0 with cam0,
        cam1 (infra1, infra2), imu0 with their data.csv and sensor.yaml, and state_groundtruth_estimate0; or groundtruth.txt (TUM) beside mav0.
 All sequences that lie there run, also those of other names.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Rectified pictures as a shared library for tests/camera/opencv_rectify.py: a front end on the host port, through
- * the public interface; only the pictures, which are in no result, are copied from its arena. */
-#include "port/host/host.h"
+/* Rectified images as a shared library for tests/camera/opencv_rectify.py: a front end on the host port, through the
+ * public interface. Only the images, which are not part of a result, are copied from its arena. */
+#include "core/context.h"
 
 static vfront_t vf;
 
@@ -14,7 +14,7 @@ const char *bridge_detail(void);
 int bridge_rectify(const struct bridge_camera camera[2], int width, int height, const uint8_t *grey, uint8_t *out,
                    struct bridge_camera seen[2]);
 
-/** One line on why the last call failed. */
+/** Message on why the last call failed. */
 const char *bridge_detail(void) { return vfront_detail(&vf); }
 
 static void take(vfront_camera_t *c, const struct bridge_camera *from, int width, int height)
@@ -42,12 +42,12 @@ static void give(struct bridge_camera *to, const vfront_camera_t *c, const int32
     memcpy(to->valid, valid, sizeof to->valid);
 }
 
-/** Both pictures of a pair, [2][height][width], rectified to `out`. Returns 0, or the negative status of what
+/** Both images of a pair, [2][height][width], rectified to `out`. Returns 0, or the negative status of what
  *  failed. */
 int bridge_rectify(const struct bridge_camera camera[2], int width, int height, const uint8_t *grey, uint8_t *out,
                    struct bridge_camera seen[2])
 {
-    const struct vf_state *state = (const struct vf_state *)(((uintptr_t)&vf + 63) & ~(uintptr_t)63);
+    const struct vf_context *state = (const struct vf_context *)(((uintptr_t)&vf + 63) & ~(uintptr_t)63);
     const vfront_result_t *result = NULL;
     vfront_rig_t rig = {.cameras = 2};
     vfront_frame_t frame = {.t_ns = 1};
@@ -69,7 +69,7 @@ int bridge_rectify(const struct bridge_camera camera[2], int width, int height, 
     if (status) return (int)status;
     for (int i = 0; i < 2; i++) {
         const struct vf_level *l = &state->step[0].geometry.level[i][0];
-        give(&seen[i], &info.seen[i], info.valid_px[i]);
+        give(&seen[i], &info.camera[i], info.valid_px[i]);
         for (int32_t y = 0; y < height; y++)
             memcpy(out + (i * height + y) * width, state->memory->rectify.picture[parity][i] + y * l->pitch,
                    (size_t)width);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* grid: nodes and places between them against the lens itself, inverted at the very place in double precision; what a
- * lens does not see against a direct look at every pixel. The oracle is grid_oracle.h. */
+/* grid: nodes and positions between them against the lens, inverted at the position in double precision; blind pixels
+ * against a test of every pixel. Oracle: grid_oracle.h. */
 #include "tests/camera/grid_oracle.h"
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ static void nodes_of_the_grid(void **state)
     }
 }
 
-/** The arena holds the nodes of the largest picture. */
+/** The arena holds the nodes of the largest image. */
 static void room_for_the_grid(void **state)
 {
     (void)state;
@@ -42,7 +42,7 @@ static void room_for_the_grid(void **state)
                 (size_t)(nodes_of(VFRONT_WIDTH) * nodes_of(VFRONT_HEIGHT)));
 }
 
-/* ---- places ------------------------------------------------------------------------------------------------------ */
+/* ---- positions --------------------------------------------------------------------------------------------------- */
 
 static void set_up_kind(int kind)
 {
@@ -54,7 +54,7 @@ static void set_up_kind(int kind)
     write_grid(0, &lens);
 }
 
-/** Random places to 1/65536 px, as tracks have them, the first and last among them. */
+/** Random positions to 1/65536 px, as of tracks, the first and last included. */
 static void places_of_all_lenses(void **state)
 {
     int within = 1;
@@ -127,10 +127,10 @@ static void weights_are_those_of_a_cubic(void **state)
     }
 }
 
-/* ---- what a lens does not see ------------------------------------------------------------------------------------ */
+/* ---- blind pixels ------------------------------------------------------------------------------------------------ */
 
-/** Mask and count against a test of every pixel. Masked pixels stay masked, and the bytes between rows stay as they
- *  are. */
+/** Mask and count against a test of every pixel. Masked pixels remain masked, and the bytes between rows do not
+ *  change. */
 static void blind_pixels(void **state)
 {
     static uint8_t is[256 * 300], should[256 * 300];

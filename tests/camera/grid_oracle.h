@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Oracle of the grid of bearings: lenses, what a bearing must be at any place, and which pixels a lens does not see.
- * The lens itself, inverted at the very place in double precision, is the measure; the grid is used nowhere. */
+/* Oracle of the bearing grid: lenses, the bearing at any position, and the blind pixels of a lens. The lens, inverted
+ * at the position in double precision, is the reference; the grid is not used. */
 #ifndef GRID_ORACLE_H
 #define GRID_ORACLE_H
 
@@ -9,12 +9,12 @@
 /* ---- lenses ------------------------------------------------------------------------------------------------------ */
 
 /** Lenses on the market, an uncalibrated one, strong ones, and ones without a bearing in the corners of their
- *  pictures. */
+ *  images. */
 enum kind { EUROC, KALIBR, KITTI, UNKNOWN, GOPRO, BARREL, WIDE, CORNERS, ROUND, OFF_CENTRE, KINDS };
 static const struct {
     const char *name;
     vfront_camera_t camera;
-    double bound_px; /* of the error of a bearing; 0: only said */
+    double bound_px; /* of the error of a bearing; 0: only printed */
 } known[KINDS] = {
     {"euroc",
      {.width_px = 752,
@@ -90,7 +90,7 @@ static const struct {
      0.0},
 };
 
-/** Uncalibrated: a pinhole whose focal length is the width of the picture. */
+/** Uncalibrated: a pinhole, focal length = image width. */
 static inline struct vf_lens lens_of(const vfront_camera_t *camera)
 {
     vfront_camera_t c = *camera;
@@ -121,7 +121,7 @@ static inline void write_grid(int32_t camera, const struct vf_lens *lens)
     for (int32_t j = 0; j < down; j++) vf_grid_row(memory.bearing.node[camera] + j * across, across, lens, j);
 }
 
-/* ---- places ------------------------------------------------------------------------------------------------------ */
+/* ---- positions --------------------------------------------------------------------------------------------------- */
 
 static inline double length_of(const double v[3]) { return sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]); }
 
@@ -149,7 +149,7 @@ struct figures {
     int places, blind, over; /* 1e-4 px */
 };
 
-/** Compares a bearing that the grid gave for a position with the lens there. */
+/** Compares a bearing of the grid at a position with the lens. */
 static inline void compare_bearing(const char *what, const struct vf_lens *lens, double focal_px, double x, double y,
                                    const float is[3], struct figures *f)
 {
@@ -170,10 +170,10 @@ static inline void compare_bearing(const char *what, const struct vf_lens *lens,
     f->worst_px = error_px > f->worst_px ? error_px : f->worst_px;
 }
 
-/* ---- what a lens does not see ------------------------------------------------------------------------------------ */
+/* ---- blind pixels ------------------------------------------------------------------------------------------------ */
 
-/** 1 if any position that rounds to a pixel lacks a bearing. Positions before the first pixel and behind the last are
- *  not used. */
+/** 1 if any position that rounds to a pixel lacks a bearing. Positions before the first or after the last pixel are not
+ *  used. */
 static inline int is_blind(const vfront_camera_t *c, const struct vf_lens *lens, int32_t x, int32_t y)
 {
     const double h = 0.4999;
@@ -185,10 +185,10 @@ static inline int is_blind(const vfront_camera_t *c, const struct vf_lens *lens,
     return 0;
 }
 
-/* Of pictures up to 256 px on a side. */
+/* For images up to 256 px on a side. */
 static uint8_t blind_mask[256 * 256];
 
-/** Expected mask of a camera: 255 where there are bearings; returns the number of pixels where there are none. */
+/** Expected mask of a camera: 255 where there are bearings. Returns the number of other pixels. */
 static inline uint32_t look_at_all(const vfront_camera_t *c, const struct vf_lens *lens)
 {
     uint32_t count = 0;

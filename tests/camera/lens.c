@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lens: lens models against their definitions, written here once more in long double with the C library's functions:
- * the pixel of a ray, the range of the model, and the ray of a pixel. Cameras are random ones of many kinds, from
- * typical to extreme coefficients. */
+/* lens: lens models against their definitions, written again in long double with the C library's functions: the pixel
+ * of a ray, the range of the model, and the ray of a pixel. Random cameras of many kinds, from typical to extreme
+ * coefficients. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,7 +114,7 @@ static real radial(const vfront_camera_t *c, real r, real *below)
     return r * (1 + k[0] * r2 + k[1] * r4 + k[4] * r6) / *below;
 }
 
-/** Brown's model: from the plane Z = 1 to the picture [px]. */
+/** Brown's model: from the plane Z = 1 to the image [px]. */
 static void brown(const vfront_camera_t *c, real x, real y, real px[2])
 {
     const real p1 = c->distortion[2], p2 = c->distortion[3], r = hypotl(x, y);
@@ -142,7 +142,7 @@ static int decentred(const vfront_camera_t *c)
 }
 
 /** Smaller eigenvalue of the Jacobian of the distortion at a point, by finite differences; negative where the
- *  picture is folded. */
+ *  image is folded. */
 static real least_stretch(const vfront_camera_t *c, real x, real y)
 {
     const real h = 1e-5L;
@@ -156,7 +156,7 @@ static real least_stretch(const vfront_camera_t *c, real x, real y)
 }
 
 /** Its minimum on the line from the axis to the point. */
-static real least_on_way(const vfront_camera_t *c, real x, real y)
+static real least_on_radius(const vfront_camera_t *c, real x, real y)
 {
     real least = 1;
     for (int i = 0; i <= 24; i++) {
@@ -166,7 +166,7 @@ static real least_on_way(const vfront_camera_t *c, real x, real y)
     return least;
 }
 
-/** Arguments between which the radial function ceases to rise, found by sampling it. */
+/** Arguments between which the radial function stops rising, found by sampling. */
 struct range {
     real least, most;
     int doubtful; /* the slope is nearly 0, then grows again: the sampling may have missed a dip */
@@ -280,7 +280,7 @@ static void check_ray(const vfront_camera_t *c, const struct vf_lens *l, const s
     ray_of(c, u, between(0, 6.2831853), between(0, 1) < 0.5 ? 1 : pow(10, between(-30, 30)), ray);
     const int holds = vf_lens_project(l, ray, px);
     real want[2];
-    const real stretch = decentred(c) ? least_on_way(c, (real)ray[0] / ray[2], (real)ray[1] / ray[2]) : 1;
+    const real stretch = decentred(c) ? least_on_radius(c, (real)ray[0] / ray[2], (real)ray[1] / ray[2]) : 1;
     f->rays++;
     f->held += holds;
     if (!holds) REQUIRE(px[0] == -7 && px[1] == -7, "a ray that is not seen has a pixel");
@@ -491,7 +491,7 @@ static void first_turn(void **state)
     sees_not(&c, 0.8, 0, 1);
     sees_not(&c, 2, 0, 1);
     no_ray_at(&c, 320.5 + 300 * top * (1 + 1e-9), 239.25);
-    no_ray_at(&c, 320.5 + 300 * 3.6, 239.25); /* where the second rise goes to */
+    no_ray_at(&c, 320.5 + 300 * 3.6, 239.25); /* where the second rise leads */
     c.lens = VFRONT_LENS_EQUIDISTANT;
     vf_lens_make(&l, &c);
     assert_true(fabs(l.limit - turn) < 1e-10);
@@ -505,7 +505,7 @@ static void first_turn(void **state)
     sees_not(&c, 1.001, 0, 1);
 }
 
-/** Dominant decentering: the picture folds over along one axis, then along both. */
+/** Dominant decentering: the image folds over along one axis, then along both. */
 static void folds(void **state)
 {
     (void)state;
@@ -531,7 +531,7 @@ static void other_coefficients(void **state)
             assert_int_equal(vfront_lens_project(&c, ray, a), 1);
             c.distortion[i] = 0.01;
             assert_int_equal(vfront_lens_project(&c, ray, b), 1);
-            assert_int_equal(a[0] == b[0] && a[1] == b[1], i >= vf_lens_coefficients((vfront_lens_t)lens));
+            assert_int_equal(a[0] == b[0] && a[1] == b[1], i >= vf_lens_model((vfront_lens_t)lens)->coefficients);
         }
     }
 }
@@ -683,20 +683,32 @@ static void angles(void **state)
                 vf_atan2(0, -5) == 3.1415926535897931);
 }
 
+/** Names: one for each lens model, none twice, NULL for any other number. */
+static void names(void **state)
+{
+    (void)state;
+    int known = 0;
+    for (int lens = -2; lens < 40; lens++) {
+        const char *name = vfront_lens_name((vfront_lens_t)lens);
+        assert_int_equal(name != NULL, vf_lens_model((vfront_lens_t)lens) != NULL);
+        assert_int_equal(name != NULL, lens >= VFRONT_LENS_RADTAN && lens <= VFRONT_LENS_EQUIDISTANT);
+        for (int other = 0; name && other < lens; other++)
+            assert_string_not_equal(name, vfront_lens_name((vfront_lens_t)other));
+        known += name != NULL;
+    }
+    assert_int_equal(known, 3);
+    assert_string_equal(vfront_lens_name(VFRONT_LENS_RADTAN), "radtan");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(angles),
-        cmocka_unit_test(known_answers),
-        cmocka_unit_test(first_turn),
-        cmocka_unit_test(folds),
-        cmocka_unit_test(newton_cycles),
-        cmocka_unit_test(axis),
-        cmocka_unit_test(other_coefficients),
-        cmocka_unit_test(no_rays),
-        cmocka_unit_test(no_lens),
-        cmocka_unit_test(one_and_many),
-        cmocka_unit_test(definitions),
+        cmocka_unit_test(names),         cmocka_unit_test(angles),
+        cmocka_unit_test(known_answers), cmocka_unit_test(first_turn),
+        cmocka_unit_test(folds),         cmocka_unit_test(newton_cycles),
+        cmocka_unit_test(axis),          cmocka_unit_test(other_coefficients),
+        cmocka_unit_test(no_rays),       cmocka_unit_test(no_lens),
+        cmocka_unit_test(one_and_many),  cmocka_unit_test(definitions),
         cmocka_unit_test(ends),
     };
     return cmocka_run_group_tests_name("lens", tests, NULL, NULL);

@@ -1,21 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Lenses beside OpenCV's, on random cameras: rays to pixels, and pixels back to rays.
+"""Compares lens models with OpenCV's on random cameras: rays to pixels, and pixels back to rays.
 
     tests/camera/opencv_lens.py build/bridge_lens.so
 
 Exit: 0 alike, 1 not, 77 no cv2 or no bridge.
 
-project   Our pixels, in a picture and one around it, beside those of cv2.projectPoints, cv2.fisheye.projectPoints [px].
+project   Our pixels, in an image and one around it, beside those of cv2.projectPoints, cv2.fisheye.projectPoints [px].
 back      OpenCV's rays, from cv2.undistortPointsIter, cv2.fisheye.undistortPoints, beside ours: both taken back to pixels with
           OpenCV's own projection, where they must meet [px].
-ray       The same rays, as the angle between them [rad], where the lens holds for OpenCV's. Near the end of its range a pixel is many
-          rays wide.
-beyond    Pixels to which OpenCV's ray goes from beyond the end of the range.
+ray       The same rays, as the angle between them [rad], where OpenCV's ray is in the valid range of the lens. Near the
+          end of its range a pixel is many rays wide.
+beyond    Pixels whose OpenCV ray is outside the valid range of the lens.
 diverged  Pixels left out, since OpenCV's own ray, taken back by OpenCV's own projection, misses its pixel by more than a thousandth
           of the bound: its iteration repeats x = (x' - tangential) / radial, which need not converge for strong lenses; for the fisheye it
           ends at 90 degrees of distorted angle. Ours must be right at these, too, see `ours back`: its ray must go to the pixel.
-none      Pixels to which no ray goes for which the lens holds.
+none      Pixels without a ray in the valid range of the lens.
 """
 import ctypes
 import pathlib
@@ -97,7 +97,7 @@ class Lens:
 
 
 def some_rays(lens, dice):
-    """In front of the camera, all over the picture and somewhat beyond; for fisheyes to 180 degrees, but cv2.fisheye divides by z."""
+    """In front of the camera, all over the image and somewhat beyond; for fisheyes to 180 degrees, but cv2.fisheye divides by z."""
     angle = dice.uniform(0, np.radians(85 if lens == EQUIDISTANT else 50), POINTS)
     turn = dice.uniform(0, 2 * np.pi, POINTS)
     length = 10.0 ** dice.uniform(-3, 3, POINTS)

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Rectified pictures of real stereo pairs: do points lie in one row, are squares as large as they are, and what OpenCV makes of the same.
+"""Checks rectified images of real stereo pairs: row differences, sizes of chessboard squares, grey levels; OpenCV's results for comparison.
 
     tests/camera/opencv_rectify.py build/bridge_rectify.so
 
 Exit: 0 good, 1 not, 77 no cv2, no bridge or no data ($VFRONT_DATA, else ../shared/data).
 
-rows      Median of the difference in rows of one point in both pictures [px]: corners of a chessboard, and SIFT key points that match. Beside
-          it the same in pictures that OpenCV rectifies with its own rotations, and how many points there were.
+rows      Median of the difference in rows of one point in both images [px]: corners of a chessboard, and SIFT key points that match. Beside
+          it the same in images that OpenCV rectifies with its own rotations, and how many points there were.
 squares   Sides of the chessboard's squares, from the disparity of their corners: mean and spread, in squares.
 grey      Mean and greatest absolute difference to a remapping in floating point with OpenCV's map for our rotation and pinhole, and to
           cv2.remap(), which goes by 1/32 px [grey levels], where the camera sees.
@@ -57,7 +57,7 @@ def camera(f, c, distortion, R, t):
 
 
 def rectify(bridge, cameras, pair):
-    """Both pictures, and the cameras that would have taken them."""
+    """Both images, and the cameras that would have taken them."""
     pair = np.ascontiguousarray(np.stack(pair))
     given, seen, out = (Camera * 2)(*cameras), (Camera * 2)(), np.zeros_like(pair)
     pointer = ctypes.c_void_p
@@ -124,7 +124,7 @@ def matches(pair):
 
 
 def sides(points, seen):
-    """Of all squares, from corners in both pictures."""
+    """Of all squares, from corners in both images."""
     (a, b), (n, m) = points, seen
     baseline = np.linalg.norm(n.place() - m.place())
     z = n.f[0] * baseline / (a - b)[:, 0]
@@ -159,7 +159,7 @@ def row_difference(points):
 
 
 def judge(bridge, name, cameras, pairs, find):
-    """Prints the figures of a set; returns what is wrong, the points found, and the cameras."""
+    """Prints the figures of a set; returns the failures, the points found, and the cameras."""
     ours, theirs, exact, remapped, wrong = [], [], [], [], []
     for pair in pairs:
         out, seen = rectify(bridge, cameras, pair)

@@ -5,14 +5,14 @@
  * rectify_oracle.h. */
 #include "tests/camera/rectify_oracle.h"
 
-#include "port/host/host.h"
+#include "core/context.h"
 #include "camera/rectification.h"
 #include "math/rotation.h"
 
 #if VFRONT_RECTIFY
 
 static vfront_t vf;
-static struct vf_state *state_of(void) { return (struct vf_state *)(((uintptr_t)&vf + 63) & ~(uintptr_t)63); }
+static struct vf_context *state_of(void) { return (struct vf_context *)(((uintptr_t)&vf + 63) & ~(uintptr_t)63); }
 
 /* ---- rigs -------------------------------------------------------------------------------------------------------- */
 
@@ -130,7 +130,7 @@ static void check_points(const vfront_rig_t *rig, const vfront_rig_t *seen)
     (void)rig;
 }
 
-/** Centres of both raw pictures, rectified, lie on average at the centre of the rectified picture. */
+/** Centres of both raw images, rectified, lie on average at the centre of the rectified image. */
 static void check_middles(const vfront_rig_t *rig, const vfront_rig_t *seen, double R_rig_seen[2][9])
 {
     double sum[2] = {0, 0};
@@ -194,15 +194,15 @@ static void rough_rotations(void **state)
     }
 }
 
-/** Largest angle between the baseline and camera 0's x axis, in every direction around it; the mounting in the IMU
- *  plays no part. */
+/** Largest angle between the baseline and camera 0's x axis, in every direction around it. The mounting in the IMU does
+ *  not matter. */
 static void baselines_are_level(void **state)
 {
     (void)state;
     shake(3);
     for (int i = 0; i < 200; i++) {
-        const double way = uniform(0, 6.2831853), angle = uniform(0, 2),
-                     at[3] = {cos(angle), sin(angle) * cos(way), sin(angle) * sin(way)};
+        const double heading = uniform(0, 6.2831853), angle = uniform(0, 2),
+                     at[3] = {cos(angle), sin(angle) * cos(heading), sin(angle) * sin(heading)};
         vfront_rig_t rig = random_rig(EUROC, 640, 480, 0.9, 0.0);
         double R_rig_seen[2][9];
         if (fabs(angle - 0.78539816) < 1e-3) continue;
@@ -309,7 +309,7 @@ static void pixels_between_entries(void **state)
 
 /* ---- the stage to the bit ---------------------------------------------------------------------------------------- */
 
-/** Random remap table: like that of a lens, or wild; some entries at the very border of the raw picture, some
+/** Random remap table: as of a lens, or arbitrary; some entries exactly at the border of the raw image, some
  *  invalid. */
 static void draw_table(int32_t camera, int wild)
 {
@@ -330,7 +330,7 @@ static void draw_table(int32_t camera, int wild)
            sizeof *memory.rectify.remap[0] * (size_t)count);
 }
 
-/** Two rectified cameras of one size; the raw picture of the second one has any size. */
+/** Two rectified cameras of one size; the raw image of the second one has any size. */
 static void set_up_pair(int32_t width, int32_t height, int32_t slack)
 {
     set_up(2, width, height, slack);
@@ -377,7 +377,7 @@ static void nothing_to_do(void **state)
     same_arena("not rectified");
 }
 
-/** ingest writes pictures and masks to where rectify reads them; vf_usable() reads the rectified mask of the frame. */
+/** ingest writes images and masks to where rectify reads them; vf_usable() reads the rectified mask of the frame. */
 static void planes(void **state)
 {
     static uint8_t picture[2][40 * 30], mask[2][40 * 30];
@@ -426,7 +426,7 @@ static vfront_status_t start(const vfront_rig_t *rig, vfront_tuning_t *t)
     return vfront_init(&vf, rig, t, VFRONT_PORT_HOST);
 }
 
-/** Takes over the step and the remap tables of the front end `vf`. */
+/** Uses the context and remap tables of the front end `vf`. */
 static void take_over(void)
 {
     step = state_of()->step[state_of()->parity];
@@ -484,8 +484,8 @@ static void masks_and_rectangles(void **state)
         for (int32_t c = 0; c < 2; c++) {
             const int left = check_static_mask(c, rig.camera[c].mask, 300, t.detect_border_px);
             check_valid(c, info.valid_px[c]);
-            assert_true(info.seen[c].width_px == rig.camera[0].width_px &&
-                        info.seen[c].height_px == rig.camera[0].height_px);
+            assert_true(info.camera[c].width_px == rig.camera[0].width_px &&
+                        info.camera[c].height_px == rig.camera[0].height_px);
             both[left == 0]++;
         }
         vfront_shutdown(&vf);
@@ -493,7 +493,7 @@ static void masks_and_rectangles(void **state)
     assert_true(both[0] > 40);
 }
 
-/** Pictures rotated about their axis and shifted, so that the valid area is a slanted rectangle somewhere around the
+/** Images rotated about their axis and shifted, so that the valid area is a slanted rectangle somewhere around the
  *  centre: often two rectangles in it are equally large. */
 static void rectangles_in_turned_pictures(void **state)
 {
@@ -526,7 +526,7 @@ static void rectangles_in_turned_pictures(void **state)
     assert_true(middles[0] > 3 && middles[1] > 200);
 }
 
-/** Entries beyond VF_REMAP_MOST_PX along either axis are invalid. */
+/** Entries beyond VF_REMAP_MAX_PX along either axis are invalid. */
 static void far_entries(void **state)
 {
     static const double straight[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -548,7 +548,7 @@ static void far_entries(void **state)
 
 static uint8_t photo[2][320 * 240], hole[2][320 * 240];
 
-/** Frame of the scene. All but the first have masks; pictures are drawn for the first one and kept. */
+/** Frame of the scene. All but the first have masks; images are drawn for the first one and kept. */
 static vfront_frame_t shoot(const vfront_rig_t *rig, uint64_t number)
 {
     vfront_frame_t f;
@@ -581,7 +581,7 @@ static double compare_with_world(const vfront_info_t *info, int32_t parity)
         for (int32_t y = v[1]; y < v[1] + v[3]; y++)
             for (int32_t x = v[0]; x < v[0] + v[2]; x++) {
                 long double d[3];
-                assert_true(look(&info->seen[c], x, y, d));
+                assert_true(look(&info->camera[c], x, y, d));
                 const double off = fabs(state_of()->memory->rectify.picture[parity][c][y * pitch + x] - world(d));
                 worst = off > worst ? off : worst;
             }
@@ -655,7 +655,7 @@ static void priors_turn_the_rectified_camera(void **state)
         assert_int_equal(start(&rig, &t), VFRONT_OK);
         assert_int_equal(vfront_info(&vf, &info), VFRONT_OK);
         random_rotation(R_imu, 0.05);
-        const double *R0 = rig.camera[0].R_cam_imu, *N0 = info.seen[0].R_cam_imu;
+        const double *R0 = rig.camera[0].R_cam_imu, *N0 = info.camera[0].R_cam_imu;
         for (int k = 0; k < 9; k++) back[k] = R0[k % 3 * 3 + k / 3];
         times(R, R0, R_imu);
         times(R, (double[9]){R[0], R[1], R[2], R[3], R[4], R[5], R[6], R[7], R[8]}, back);
@@ -668,15 +668,15 @@ static void priors_turn_the_rectified_camera(void **state)
             assert_int_equal(vfront_step(&vf, &f, &result), VFRONT_OK);
         }
         const struct vf_params *p = &state_of()->pinned->params;
-        const double from[3] = {(30 - info.seen[0].cx_px) / info.seen[0].fx_px,
-                                (40 - info.seen[0].cy_px) / info.seen[0].fy_px, 1};
+        const double from[3] = {(30 - info.camera[0].cx_px) / info.camera[0].fx_px,
+                                (40 - info.camera[0].cy_px) / info.camera[0].fy_px, 1};
         double to[3], h[3];
         apply(to, seen, from);
         for (int k = 0; k < 3; k++)
             h[k] = 30.0 * (double)p->H[3 * k] + 40.0 * (double)p->H[3 * k + 1] + (double)p->H[3 * k + 2];
         assert_int_equal(p->rotation_given, 1);
-        REQUIRE(fabs(h[0] / h[2] - (info.seen[0].fx_px * to[0] / to[2] + info.seen[0].cx_px)) < 1e-3, "x");
-        REQUIRE(fabs(h[1] / h[2] - (info.seen[0].fy_px * to[1] / to[2] + info.seen[0].cy_px)) < 1e-3, "y");
+        REQUIRE(fabs(h[0] / h[2] - (info.camera[0].fx_px * to[0] / to[2] + info.camera[0].cx_px)) < 1e-3, "x");
+        REQUIRE(fabs(h[1] / h[2] - (info.camera[0].fy_px * to[1] / to[2] + info.camera[0].cy_px)) < 1e-3, "y");
         vfront_shutdown(&vf);
     }
 }

@@ -143,7 +143,7 @@ static long double truth(const vfront_camera_t *c, const vfront_camera_t *n, con
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-/** Raw coordinates of a pixel [1/256 px] by the rule of rectify.h. Returns 0 outside the raw picture. */
+/** Raw coordinates of a pixel [1/256 px] by the rule of rectify.h. Returns 0 outside the raw image. */
 static int comes_from(const struct vf_memory *m, int32_t camera, int32_t x, int32_t y, int64_t from[2])
 {
     const struct vf_level *l = &step.geometry.level[camera][0], *raw = &step.geometry.raw[camera];
@@ -192,7 +192,7 @@ static void expect_camera(int32_t camera)
 
 /* ---- valid rectangle and margin ---------------------------------------------------------------------------------- */
 
-/** 1: the pixel comes from inside the raw picture; rows of level 0's width. */
+/** 1: the pixel comes from inside the raw image; rows of level 0's width. */
 static uint8_t sees[2][VFRONT_PICTURE_BYTES];
 
 /** Fills sees[] from the remap tables in `memory`. */

@@ -13,7 +13,7 @@ const char *bridge_name(uint32_t id);
 size_t bridge_field(uint32_t id, size_t index, const char **name, const char **type, int32_t numbers[4]);
 size_t bridge_encode(uint8_t *frame, uint32_t id, int sequence, int system, int component, const uint8_t *as);
 size_t bridge_parse(mavlink_parser_t *parser, const uint8_t *bytes, size_t count, mavlink_message_t *messages,
-                    size_t most);
+                    size_t max);
 void bridge_counts(const mavlink_parser_t *parser, uint64_t counts[8]);
 
 size_t bridge_size(void) { return sizeof(mavlink_message_t); }
@@ -45,10 +45,10 @@ size_t bridge_encode(uint8_t *frame, uint32_t id, int sequence, int system, int 
 }
 
 size_t bridge_parse(mavlink_parser_t *parser, const uint8_t *bytes, size_t count, mavlink_message_t *messages,
-                    size_t most)
+                    size_t max)
 {
     size_t n = 0;
-    while (n < most && mavlink_parse(parser, &bytes, &count, &messages[n])) n++;
+    while (n < max && mavlink_parse(parser, &bytes, &count, &messages[n])) n++;
     return n;
 }
 

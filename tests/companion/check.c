@@ -37,13 +37,13 @@ static void as_mounted(check_pose_t *p, enum mount mount)
     }
 }
 
-/** The person does what the text says. Returns the failures; `last` has the last text, `all` the number of texts. */
+/** The person follows the text. Returns the failures; `last` has the last text, `all` the number of texts. */
 static int run(enum mount mount, int has_autopilot, char last[CHECK_TEXT], int *all)
 {
     check_t c = {0};
     char text[CHECK_TEXT];
     double done = 0.0;
-    check_step_t step = CHECK_REST;
+    check_step_t step = CHECK_STILL;
     *all = 0;
     for (uint64_t t = TICK_NS; c.step != CHECK_DONE && t < 600000000000u; t += TICK_NS) {
         check_pose_t truth = {.has_attitude = 1, .has_position = 1};

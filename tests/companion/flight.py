@@ -8,7 +8,7 @@ Exit: 0 good, 1 not, 77 no pymavlink.
 
 The rendered flight as fast as this machine can: what goes into a file against the states that replay writes of the same frames, turned into LOCAL_FRD and
 BODY_FRD here, from the definitions of both; twice the same bytes. Then over loopback, on the wall clock, an autopilot played here: nothing with a stamp before
-it can relate stamps, its TIMESYNC is answered at once while a step is under way, its IMU is asked for and its readings come back as states; a stranger's datagrams do nothing; ctrl-C
+it can relate stamps, its TIMESYNC is answered at once while a step is under way, its IMU is asked for and its samples come back as states; a stranger's datagrams do nothing; ctrl-C
 ends it with 0. Wrong options, ports, files end with their exit codes and a line that names them.
 """
 import csv
@@ -112,7 +112,7 @@ def against_replay(companion, replay, folder):
         run(companion, "--source", SOURCE, "--fast", "--frames", str(FRAMES), "--link", f"file:{folder}/{name}", "--stamp-sigma", "0", "--no-carry")
         data.append((folder / name).read_bytes())
     expect(data[0] == data[1], "two runs, different bytes")
-    subprocess.run([replay, "--set", "window=1", "--frames", str(FRAMES), "--quiet", "--out", str(folder / "replay"), SOURCE], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([replay, "--set", "vio=1", "--frames", str(FRAMES), "--quiet", "--out", str(folder / "replay"), SOURCE], check=True, stdout=subprocess.DEVNULL)
     want = {row[0]: row for row in as_frd(states_of(folder / "replay"))}
     sent = [m for m in messages_of(data[0]) if m.get_type() == "ODOMETRY"]
     expect(len(sent) >= FRAMES - 12 and len(sent) == len(want), f"{len(sent)} ODOMETRY of {len(want)} states")
@@ -183,7 +183,7 @@ def rigs_with_holes(companion, folder):
 
 
 def goes_on(companion, folder):
-    """What the system does not give is said once, and the flight goes on: priority, memory, disk, the file of a restart. A port that is taken ends it."""
+    """What the system does not give is reported once, and the flight goes on: priority, memory, disk, the file of a restart. A port that is taken ends it."""
     def denied():
         resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
@@ -307,7 +307,7 @@ def standing(replay, folder):
     """A recording of a vehicle that stands, its IMU's axes x forward, y right, z down."""
     lines = [f"{0.01 * i:.2f} 0 0 1.5 1 0 0 0" for i in range(1000)]
     (folder / "stand.txt").write_text("\n".join(lines) + "\n")
-    subprocess.run([replay, "--quiet", "--render", "width_px=160", "--render", "height_px=120", "--frames", "60", "--set", "window=1", "--record", str(folder / "stand.vfr"),
+    subprocess.run([replay, "--quiet", "--render", "width_px=160", "--render", "height_px=120", "--frames", "60", "--set", "vio=1", "--record", str(folder / "stand.vfr"),
                     str(folder / "stand.txt")], check=True, stdout=subprocess.DEVNULL)
     return folder / "stand.vfr"
 
@@ -334,7 +334,7 @@ def with_the_autopilots_imu(companion, replay, folder):
     odometry = [m for _, m in pilot.of("ODOMETRY") if m.quality > 0]
     expect(process.returncode == 0 and len(odometry) >= 10, f"the autopilot's IMU: exit {process.returncode}, {len(odometry)} ODOMETRY: {err[-600:]}")
     said = re.search(r"IMU of RAW_IMU: ([\d.]+) ms late, stamps within ([\d.]+) ms; noise ([\d.e+-]+) rad", err)
-    if expect(said, f"what the IMU is was not said: {err[-600:]}"):
+    if expect(said, f"the IMU's delay was not reported: {err[-600:]}"):
         expect(float(said[1]) == 11.25 and float(said[2]) > 4.0 and float(said[3]) > 1e-3 / math.sqrt(12 * 200), f"delay or noise: {said[0]}")
     if odometry:
         worst = max(max(abs(m.x), abs(m.y), abs(m.z)) for m in odometry)
@@ -342,12 +342,12 @@ def with_the_autopilots_imu(companion, replay, folder):
         print(f"RAW_IMU: {len(odometry)} ODOMETRY of a vehicle that stands: within {worst:.3f} m, {math.degrees(tilt):.2f} degrees")
         expect(worst < 0.1 and tilt < 0.05, "it does not stand")
     texts = {m.text for _, m in pilot.of("STATUSTEXT")}
-    expect("vision: autopilot's clock is known on link 1" in texts, f"that its clock is known was not said: {texts}")
+    expect("vision: autopilot's clock is known on link 1" in texts, f"that its clock is known was not reported: {texts}")
     expect("vision: another companion 1/197 on link 1" in texts and "vision: link 1: signed messages are refused" in texts, f"a rival, or signed messages, were not named: {texts}")
 
 
 def again(companion, folder, last):
-    """A new start: the pose that the run before kept goes on, and reset_counter says so."""
+    """A new start: the pose that the run before kept goes on, and reset_counter rises."""
     run(companion, "--source", "synthetic:160x120", "--slow", str(SLOW), "--frames", "14", "--link", f"file:{folder}/again", "--keep", f"{folder}/keep", "--quiet")
     sent = [m for m in messages_of((folder / "again").read_bytes()) if m.get_type() == "ODOMETRY"]
     if not expect(sent, "no ODOMETRY after a new start") or not last:

@@ -12,22 +12,22 @@
 
 static health_t health;
 static vfront_result_t result;
-static char said[4096];
+static char reported[4096];
 
-/** So many frames; what is said of them, a line each. */
+/** So many frames; reports on them, a line each. */
 static const char *run(int frames)
 {
-    *said = 0;
+    *reported = 0;
     for (int i = 0; i < frames; i++) {
         char text[HEALTH_TEXT];
         int is_bad;
         result.t_ns += FRAME_NS;
         while (health_next(&health, &result, text, &is_bad)) {
             assert_int_equal(is_bad, !strstr(text, ": over"));
-            strcat(strcat(said, text + strlen("vision: ")), "\n");
+            strcat(strcat(reported, text + strlen("vision: ")), "\n");
         }
     }
-    return said;
+    return reported;
 }
 
 static void begin(void)

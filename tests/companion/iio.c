@@ -159,7 +159,7 @@ static size_t make_scan(const struct element *e, const int64_t raw[CHANNELS], ui
     return (used + 7) / 8 * 8;
 }
 
-static void reads_what_the_driver_says(void **state)
+static void reads_driver_metadata(void **state)
 {
     (void)state;
     make_tree(mixed);
@@ -214,7 +214,7 @@ static void reads_what_the_driver_says(void **state)
     }
 }
 
-static void goes_on_when_it_is_back(void **state)
+static void resumes_when_back(void **state)
 {
     uint8_t scan[64];
     int64_t raw[CHANNELS] = {1, 2, 3, 4, 5, 6, 0};
@@ -228,18 +228,18 @@ static void goes_on_when_it_is_back(void **state)
     raw[6] = (int64_t)NOW_NS - 2000000000;
     assert_true(write(fd, scan, make_scan(mixed, raw, scan)) > 0);
     assert_int_equal(iio_read(&iio, NOW_NS, out, 4), 0);
-    assert_true(iio.strange == 2 && iio.fd >= 0);
+    assert_true(iio.bad_stamps == 2 && iio.fd >= 0);
     assert_true(write(fd, scan, 3) == 3); /* a scan that is cut off */
     close(fd);
     iio_read(&iio, NOW_NS, out, 4);
     iio_read(&iio, NOW_NS, out, 4);
     assert_true(iio.fd < 0);
     remove_file("name");
-    assert_null(iio_tend(&iio, NOW_NS + 1100000000u)); /* not there */
+    assert_null(iio_maintain(&iio, NOW_NS + 1100000000u)); /* not there */
     assert_true(iio.fd < 0);
     write_file("name", "adis16448");
-    assert_null(iio_tend(&iio, NOW_NS + 1200000000u)); /* too soon after the last try */
-    const char *news = iio_tend(&iio, NOW_NS + 2200000000u);
+    assert_null(iio_maintain(&iio, NOW_NS + 1200000000u)); /* too soon after the last try */
+    const char *news = iio_maintain(&iio, NOW_NS + 2200000000u);
     REQUIRE(news && strstr(news, "is back"), "%s", news ? news : "nothing");
     fd = writer();
     raw[6] = (int64_t)NOW_NS + 2100000000;
@@ -249,7 +249,7 @@ static void goes_on_when_it_is_back(void **state)
     iio_close(&iio);
 }
 
-/** Each file in turn is missing or says nonsense: a message that names the device, nothing else. */
+/** Each file in turn is missing or has nonsense: a message that names the device, nothing else. */
 static void names_what_is_wrong(void **state)
 {
     static const struct {
@@ -311,8 +311,8 @@ static int end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_what_the_driver_says),
-        cmocka_unit_test(goes_on_when_it_is_back),
+        cmocka_unit_test(reads_driver_metadata),
+        cmocka_unit_test(resumes_when_back),
         cmocka_unit_test(names_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, begin, end);

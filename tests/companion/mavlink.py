@@ -166,7 +166,7 @@ def both_ways(codec, count, seed):
         frame = bytes(their.pack(link))
         mine = codec.encode(message, values, sequence, system, component)
         if any(v != v for f in fields for v in values[f[0]] if f[1] == "f32"):
-            pass  # a NaN has more than one form; what is read back says whether it is one
+            pass  # a NaN has more than one form; what is read back decides whether it is one
         else:
             expect(mine == frame, f"{name} {i}: encoded {mine.hex()}, pymavlink {frame.hex()}")
         back = link.decode(bytearray(mine))

@@ -19,7 +19,7 @@ enum { WIDTH = 376, HEIGHT = 240, UNSEEN = VFRONT_NO_DISPARITY };
 
 static uint16_t px16[HEIGHT][WIDTH];
 static uint8_t confidence[HEIGHT][WIDTH];
-static const obstacles_settings_t settings = {.height_m = 1.0, .least_m = 0.3, .most_m = 20.0};
+static const obstacles_settings_t settings = {.height_m = 1.0, .min_m = 0.3, .max_m = 20.0};
 static const vfront_camera_t camera = {
     .width_px = WIDTH, .height_px = HEIGHT, .fx_px = 229.0, .fy_px = 229.0, .cx_px = 187.5, .cy_px = 119.5};
 
@@ -85,9 +85,9 @@ static void look(const struct scene *s, uint16_t cm[72])
         for (int x = 0; x < WIDTH; x++) {
             const double ray[3] = {1.0, (x - camera.cx_px) / camera.fx_px,
                                    (y - camera.cy_px) / camera.fy_px}; /* body */
-            double way[3];
-            for (int i = 0; i < 3; i++) way[i] = R[i] * ray[0] + R[3 + i] * ray[1] + R[6 + i] * ray[2];
-            const double depth = cast(s, place, way);
+            double direction[3];
+            for (int i = 0; i < 3; i++) direction[i] = R[i] * ray[0] + R[3 + i] * ray[1] + R[6 + i] * ray[2];
+            const double depth = cast(s, place, direction);
             double px = depth > 0.0 ? camera.fx_px * BASELINE_M / depth + s->noise_px * (even() + even() - 1.0) : -1.0;
             if (even() < s->outliers) px = 30.0 * even();
             px16[y][x] = px < 0.0 ? UNSEEN : (uint16_t)(px * 16.0 + 0.5);

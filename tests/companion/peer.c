@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The autopilot's side of a link (examples/companion/peer.h), played by this test: who is listened to, TIMESYNC both
- * ways, readings of HIGHRES_IMU and RAW_IMU on the companion's clock, when stamps can be related.
+ * ways, samples of HIGHRES_IMU and RAW_IMU on the companion's clock, when stamps can be related.
  */
 #include <math.h>
 #include <string.h>
@@ -13,13 +13,13 @@
 #define AHEAD_NS 70000000000u /* of the autopilot's clock */
 
 static peer_t peer;
-static readings_t readings;
+static imu_buffer_t samples;
 static mavlink_message_t out[PEER_MESSAGES];
 
 static void begin(int wants_imu)
 {
     memset(&peer, 0, sizeof peer);
-    memset(&readings, 0, sizeof readings);
+    memset(&samples, 0, sizeof samples);
     peer.settings = (peer_settings_t){
         .system = 1, .component = 1, .wants_imu = wants_imu, .imu_hz = 200.0, .imu_delay_s = -1.0, .answers = -1};
     peer.link.kind = LINK_UDP;
@@ -34,7 +34,7 @@ static mavlink_message_t from_autopilot(uint32_t id)
     return m;
 }
 
-static int take(const mavlink_message_t *m, uint64_t now_ns) { return peer_take(&peer, m, now_ns, &readings, out); }
+static int take(const mavlink_message_t *m, uint64_t now_ns) { return peer_receive(&peer, m, now_ns, &samples, out); }
 
 static void heartbeat(uint8_t autopilot, uint64_t now_ns)
 {
@@ -43,7 +43,7 @@ static void heartbeat(uint8_t autopilot, uint64_t now_ns)
     assert_int_equal(take(&m, now_ns), 0);
 }
 
-/** What is due, with answers of the autopilot after 1 ms each way. Returns the requests for readings. */
+/** What is due, with answers of the autopilot after 1 ms each way. Returns the requests for samples. */
 static int serve(uint64_t now_ns)
 {
     int requests = 0;
@@ -72,7 +72,7 @@ static void ask(uint64_t now_ns)
     assert_true(out[0].as.timesync.tc1[0] == (int64_t)now_ns && out[0].as.timesync.ts1[0] == 123456789);
 }
 
-static void test_strangers(void **state)
+static void test_foreign_messages(void **state)
 {
     mavlink_message_t m = from_autopilot(MAVLINK_HEARTBEAT);
     (void)state;
@@ -84,11 +84,11 @@ static void test_strangers(void **state)
     m.component = 190; /* a ground station on the same link */
     take(&m, 1000 * MS);
     assert_false(peer.has_autopilot);
-    assert_int_equal(peer.strangers, 2);
-    assert_false(peer.has_rival);
+    assert_int_equal(peer.foreign, 2);
+    assert_false(peer.has_duplicate);
     m.component = PEER_COMPONENT;
     take(&m, 1000 * MS);
-    assert_true(peer.has_rival);
+    assert_true(peer.has_duplicate);
     m = from_autopilot(MAVLINK_TIMESYNC);
     m.component = 190;
     assert_int_equal(take(&m, 1000 * MS), 0);              /* not answered */
@@ -100,24 +100,24 @@ static void test_relate(void **state)
 {
     (void)state;
     begin(0);
-    assert_false(peer_can_relate(&peer, 1000 * MS));
+    assert_false(peer_takes_stamps(&peer, 1000 * MS));
     heartbeat(12, 1000 * MS);
     uint64_t t = 1000 * MS;
     for (int i = 0; i < 500; i++, t += 100 * MS) {
-        assert_false(peer_can_relate(&peer, t));
+        assert_false(peer_takes_stamps(&peer, t));
         if (i % 10 == 0) heartbeat(12, t);
         serve(t);
         ask(t + 50 * MS);
     }
-    assert_true(peer_can_relate(&peer, t));
-    assert_false(peer_can_relate(&peer, t + PEER_SILENCE_NS + 1000 * MS));
+    assert_true(peer_takes_stamps(&peer, t));
+    assert_false(peer_takes_stamps(&peer, t + PEER_SILENCE_NS + 1000 * MS));
     peer_tick(&peer, t + PEER_SILENCE_NS + 1000 * MS, out);
     assert_false(peer.has_autopilot);
     heartbeat(12, t + PEER_SILENCE_NS + 2000 * MS);
-    assert_false(peer_can_relate(&peer, t + PEER_SILENCE_NS + 2000 * MS));
+    assert_false(peer_takes_stamps(&peer, t + PEER_SILENCE_NS + 2000 * MS));
     begin(0);
     heartbeat(3, 1000 * MS);
-    assert_true(peer_can_relate(&peer, 1000 * MS));
+    assert_true(peer_takes_stamps(&peer, 1000 * MS));
 }
 
 /** Round trips of 20 ms: PX4 takes none of them, and no answer counts. */
@@ -169,18 +169,18 @@ static void test_highres(void **state)
     m.as.highres_imu.fields_updated[0] = 0x3f;
     m.as.highres_imu.time_usec[0] = (t + AHEAD_NS) / 1000;
     take(&m, t);
-    assert_int_equal(readings.count, 0); /* its clock is not known yet */
+    assert_int_equal(samples.count, 0); /* its clock is not known yet */
     assert_int_equal(peer.unsynced, 1);
     for (int i = 0; i < 20; i++, t += 100 * MS) serve(t);
     m.as.highres_imu.time_usec[0] = (t - 10 * MS + AHEAD_NS) / 1000;
     m.as.highres_imu.xgyro[0] = 0.25f;
     m.as.highres_imu.zacc[0] = -9.75f;
     take(&m, t);
-    assert_int_equal(readings.count, 1);
-    assert_in_range(readings.reading[0].t_ns, t - 11 * MS, t - 9 * MS);
-    assert_true(readings.reading[0].gyro_rad_s[0] == 0.25 && readings.reading[0].accel_m_s2[2] == -9.75);
+    assert_int_equal(samples.count, 1);
+    assert_in_range(samples.sample[0].t_ns, t - 11 * MS, t - 9 * MS);
+    assert_true(samples.sample[0].gyro_rad_s[0] == 0.25 && samples.sample[0].accel_m_s2[2] == -9.75);
     take(&m, t); /* twice the same */
-    assert_int_equal(readings.count, 1);
+    assert_int_equal(samples.count, 1);
     m.as.highres_imu.time_usec[0] += 5000;
     m.as.highres_imu.id[0] = 1; /* another IMU */
     take(&m, t);
@@ -190,16 +190,16 @@ static void test_highres(void **state)
     m.as.highres_imu.fields_updated[0] = 0x3f;
     m.as.highres_imu.xacc[0] = NAN;
     take(&m, t);
-    assert_int_equal(readings.count, 1);
+    assert_int_equal(samples.count, 1);
     m.as.highres_imu.xacc[0] = 0.0f;
     m.as.highres_imu.time_usec[0] = UINT64_MAX;
     take(&m, t);
     m.as.highres_imu.time_usec[0] = (t + 10000 * MS + AHEAD_NS) / 1000; /* of the future */
     take(&m, t);
-    assert_int_equal(readings.count, 1);
+    assert_int_equal(samples.count, 1);
 }
 
-/** ArduPilot's readings, in mg and mrad/s, and the deviation of such steps. */
+/** ArduPilot's samples, in mg and mrad/s, and the deviation of such steps. */
 static void test_raw(void **state)
 {
     mavlink_message_t m = from_autopilot(MAVLINK_RAW_IMU);
@@ -215,24 +215,24 @@ static void test_raw(void **state)
     m.as.raw_imu.ygyro[0] = 250;
     take(&m, t);
     assert_true(peer_knows_clock(&peer, t) && !peer_knows_clock(&peer, t + 60000 * MS)); /* and no longer in silence */
-    assert_int_equal(readings.count, 1);
-    assert_true(fabs(readings.reading[0].accel_m_s2[2] + 9.80665) < 1e-9);
-    assert_true(fabs(readings.reading[0].gyro_rad_s[1] - 0.25) < 1e-12);
+    assert_int_equal(samples.count, 1);
+    assert_true(fabs(samples.sample[0].accel_m_s2[2] + 9.80665) < 1e-9);
+    assert_true(fabs(samples.sample[0].gyro_rad_s[1] - 0.25) < 1e-12);
     peer_add_resolution(&peer, &noise);
     assert_true(fabs(noise.gyro_density - 1e-3 / sqrt(12.0) / 10.0) < 1e-9);
     assert_true(noise.accel_density > 3e-3 && noise.accel_density < 3.1e-3);
     double sigma_s;
     assert_true(peer_knows_imu(&peer) && peer_delay_s(&peer, &sigma_s) == 11.25e-3 && sigma_s == 4e-3);
-    const uint64_t filtered_ns = readings.reading[0].t_ns; /* dated back by the filter's delay, all else the same */
+    const uint64_t filtered_ns = samples.sample[0].t_ns; /* dated back by the filter's delay, all else the same */
     peer.settings.imu_delay_s = 3e-3;
-    memset(&readings, 0, sizeof readings);
+    memset(&samples, 0, sizeof samples);
     take(&m, t);
-    assert_int_equal(readings.count, 1);
-    assert_in_range(readings.reading[0].t_ns - filtered_ns, 8249 * MS / 1000, 8251 * MS / 1000);
+    assert_int_equal(samples.count, 1);
+    assert_in_range(samples.sample[0].t_ns - filtered_ns, 8249 * MS / 1000, 8251 * MS / 1000);
     assert_true(peer_delay_s(&peer, &sigma_s) == 3e-3 && sigma_s == 0.0);
 }
 
-/** Readings are asked for until they come: HIGHRES_IMU of PX4, RAW_IMU of ArduPilot and of those that refuse. */
+/** Samples are asked for until they come: HIGHRES_IMU of PX4, RAW_IMU of ArduPilot and of those that refuse. */
 static void test_requests(void **state)
 {
     uint64_t t = 1000 * MS;
@@ -316,8 +316,8 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_strangers), cmocka_unit_test(test_relate),  cmocka_unit_test(test_slow),
-        cmocka_unit_test(test_answers),   cmocka_unit_test(test_highres), cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_requests),  cmocka_unit_test(test_motion),  cmocka_unit_test(test_random)};
+        cmocka_unit_test(test_foreign_messages), cmocka_unit_test(test_relate),  cmocka_unit_test(test_slow),
+        cmocka_unit_test(test_answers),          cmocka_unit_test(test_highres), cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_requests),         cmocka_unit_test(test_motion),  cmocka_unit_test(test_random)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

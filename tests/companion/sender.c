@@ -13,7 +13,7 @@
 #define LAG_NS (15u * MS) /* age of a state when it comes */
 
 static sender_t sender;
-static readings_t readings;
+static imu_buffer_t samples;
 static mavlink_message_t out[SENDER_MESSAGES];
 static uint64_t last_usec;
 
@@ -22,7 +22,7 @@ static void begin(void)
 {
     static const pose_t flu = {.R = {1, 0, 0, 0, -1, 0, 0, 0, -1}};
     memset(&sender, 0, sizeof sender);
-    memset(&readings, 0, sizeof readings);
+    memset(&samples, 0, sizeof samples);
     last_usec = 0;
     sender.settings = (sender_settings_t){.rate_hz = 50.0, .carries_on = 1, .T_body_imu = flu};
     sender.settings.noise = (vfront_imu_noise_t){.gyro_density = 1e-3,
@@ -37,9 +37,9 @@ static void begin(void)
 
 static void read_until(uint64_t t_ns)
 {
-    for (uint64_t t = readings.total * 5u * MS + 5u * MS; t <= t_ns; t += 5u * MS) {
+    for (uint64_t t = samples.total * 5u * MS + 5u * MS; t <= t_ns; t += 5u * MS) {
         const vfront_imu_t r = {.t_ns = t, .accel_m_s2 = {0.0, 0.0, 9.81}};
-        assert_true(readings_add(&readings, &r));
+        assert_true(imu_buffer_add(&samples, &r));
     }
 }
 
@@ -76,7 +76,7 @@ static int state_at(uint64_t t_ns, uint32_t state)
 {
     const vfront_nav_t nav = nav_at(t_ns, state);
     read_until(t_ns + LAG_NS);
-    return checked(sender_state(&sender, &nav, &readings, t_ns + LAG_NS, out));
+    return checked(sender_state(&sender, &nav, &samples, t_ns + LAG_NS, out));
 }
 
 /** Ticks of a millisecond from one time to another. Returns the number of messages. */
@@ -85,7 +85,7 @@ static int ticks(uint64_t from_ns, uint64_t to_ns)
     int n = 0;
     for (uint64_t t = from_ns; t < to_ns; t += MS) {
         read_until(t);
-        if (t >= sender_next_ns(&sender)) n += checked(sender_tick(&sender, &readings, t, out));
+        if (t >= sender_next_ns(&sender)) n += checked(sender_tick(&sender, &samples, t, out));
     }
     return n;
 }
@@ -144,7 +144,7 @@ static void test_stops(void **state)
     int carried = 0, failed = 0;
     for (uint64_t t = last_ns + LAG_NS + 34u * MS; t < last_ns + 3000u * MS; t += MS) {
         read_until(t);
-        if (!checked(sender_tick(&sender, &readings, t, out))) continue;
+        if (!checked(sender_tick(&sender, &samples, t, out))) continue;
         if (out[0].as.odometry.quality[0] < 0) {
             failed++;
             assert_in_range(t, last_ns + SENDER_STALE_NS, last_ns + SENDER_STALE_NS + 2u * MS);
@@ -176,11 +176,11 @@ static void test_lost(void **state)
     vfront_nav_t nav = nav_at(t + 2000u * MS, VFRONT_NAV_GOOD); /* a state that began anew */
     nav.reset_counter = 2;
     read_until(t + 2015u * MS);
-    assert_int_equal(checked(sender_state(&sender, &nav, &readings, t + 2015u * MS, out)), 1);
+    assert_int_equal(checked(sender_state(&sender, &nav, &samples, t + 2015u * MS, out)), 1);
     assert_int_equal(out[0].as.odometry.quality[0], 80);
     assert_int_equal(out[0].as.odometry.reset_counter[0], 1);
     nav.t_ns += 33u * MS;
-    assert_int_equal(checked(sender_state(&sender, &nav, &readings, nav.t_ns + LAG_NS, out)), 1);
+    assert_int_equal(checked(sender_state(&sender, &nav, &samples, nav.t_ns + LAG_NS, out)), 1);
     assert_int_equal(out[0].as.odometry.reset_counter[0], 1); /* once */
 }
 
@@ -191,7 +191,7 @@ static void test_stale(void **state)
     fly(33333333u, 10);
     const vfront_nav_t nav = nav_at(sender.nav.t_ns + 33u * MS, VFRONT_NAV_GOOD);
     read_until(nav.t_ns + 250u * MS);
-    assert_int_equal(checked(sender_state(&sender, &nav, &readings, nav.t_ns + 250u * MS, out)), 1);
+    assert_int_equal(checked(sender_state(&sender, &nav, &samples, nav.t_ns + 250u * MS, out)), 1);
     assert_int_equal(out[0].as.odometry.quality[0], -1);
     assert_int_equal(sender.stale, 1);
 }
@@ -213,7 +213,7 @@ static void test_unsound(void **state)
         default: nav.position_m[0] = 1e39; break; /* no number in single precision */
         }
         read_until(nav.t_ns + LAG_NS);
-        assert_int_equal(checked(sender_state(&sender, &nav, &readings, nav.t_ns + LAG_NS, out)), 1);
+        assert_int_equal(checked(sender_state(&sender, &nav, &samples, nav.t_ns + LAG_NS, out)), 1);
         assert_int_equal(out[0].as.odometry.quality[0], -1);
         assert_true(isfinite(out[0].as.odometry.x[0]) && isfinite(out[0].as.odometry.q[0]));
     }
@@ -245,7 +245,7 @@ static void test_vision_position(void **state)
     assert_int_equal(out[0].id, MAVLINK_ODOMETRY);
 }
 
-/** States, times and readings at random: whatever goes out keeps the rules of `checked`. */
+/** States, times and samples at random: whatever goes out keeps the rules of `checked`. */
 static void test_random(void **state)
 {
     (void)state;
@@ -260,9 +260,9 @@ static void test_random(void **state)
                 vfront_nav_t nav = nav_at(now - (roll64() % 300u) * MS, (uint32_t)(roll64() % 7u));
                 nav.reset_counter = (uint32_t)(roll64() % 3u);
                 nav.quality = (uint32_t)(roll64() % 200u);
-                checked(sender_state(&sender, &nav, &readings, now, out));
+                checked(sender_state(&sender, &nav, &samples, now, out));
             } else {
-                checked(sender_tick(&sender, &readings, now, out));
+                checked(sender_tick(&sender, &samples, now, out));
             }
         }
     }

@@ -57,12 +57,12 @@ static int close_source(void **state)
 }
 
 /** The next frame, or what there is instead; nothing for `patience_ms` counts as nothing. */
-static source_found_t next(vfront_frame_t *frame, int patience_ms)
+static source_status_t next(vfront_frame_t *frame, int patience_ms)
 {
     uint64_t arrived_ns;
     const uint64_t end_ns = clock_ns() + (uint64_t)patience_ms * MS;
     for (;;) {
-        const source_found_t found = source_next(source, frame, &arrived_ns);
+        const source_status_t found = source_next(source, frame, &arrived_ns);
         if (found != SOURCE_NOTHING || clock_ns() > end_ns) return found;
     }
 }
@@ -84,7 +84,7 @@ static void frames_come_with_their_times(void **state)
     assert_null(
         open_source("gst:" LIVE "pattern=white ! video/x-raw,format=GRAY8,width=60,height=48,framerate=50/1", 6));
     assert_int_equal(source_rig(source)->cameras, 1);
-    assert_false(source_has_readings(source));
+    assert_false(source_has_samples(source));
     for (int i = 0; i < 6; i++) {
         assert_int_equal(next(&frame, 5000), SOURCE_FRAME);
         const uint64_t now_ns = clock_ns();
@@ -178,7 +178,7 @@ static void an_end_ends(void **state)
     (void)state;
     vfront_frame_t frame;
     int frames = 0;
-    source_found_t found;
+    source_status_t found;
     assert_null(open_source("gst:videotestsrc num-buffers=5 ! video/x-raw,width=60,height=48", 0));
     while ((found = next(&frame, 5000)) == SOURCE_FRAME) {
         frames++;
@@ -188,7 +188,7 @@ static void an_end_ends(void **state)
     assert_true(frames >= 1 && frames <= 5);
 }
 
-static void what_fails_is_begun_anew(void **state)
+static void failed_pipelines_restart(void **state)
 {
     (void)state;
     vfront_frame_t frame;
@@ -197,7 +197,7 @@ static void what_fails_is_begun_anew(void **state)
                             "error-after=5",
                             0));
     for (const uint64_t end_ns = clock_ns() + 20000 * MS; clock_ns() < end_ns && back < 2;) {
-        const source_found_t found = next(&frame, 100);
+        const source_status_t found = next(&frame, 100);
         assert_true(found == SOURCE_FRAME || found == SOURCE_NOTHING);
         frames += found == SOURCE_FRAME;
         source_done(source);
@@ -248,7 +248,7 @@ int main(void)
         cmocka_unit_test_teardown(two_cameras_are_of_one_time, close_source),
         cmocka_unit_test_teardown(a_camera_may_stop, close_source),
         cmocka_unit_test_teardown(an_end_ends, close_source),
-        cmocka_unit_test_teardown(what_fails_is_begun_anew, close_source),
+        cmocka_unit_test_teardown(failed_pipelines_restart, close_source),
         cmocka_unit_test_teardown(words_are_checked, close_source),
         cmocka_unit_test_teardown(a_wrong_size_is_named, close_source),
     };

@@ -36,7 +36,7 @@ static struct fake {
     uint64_t stamp_ns[BUFFERS];
     uint8_t memory[BUFFERS][WIDTH * HEIGHT * 2];
     uint8_t *buffer[BUFFERS]; /* what it fills: `memory`, or what it was given */
-    uint32_t user_least;      /* it takes buffers of others, so many at least; 0: it does not */
+    uint32_t user_min;        /* it takes buffers of others, so many at least; 0: it does not */
     int is_user;              /* 1: it was asked for that */
     uint32_t image_bytes;     /* that a buffer must have */
     int fail;                 /* request that fails; 0: none */
@@ -131,9 +131,9 @@ static int request_buffers(struct fake *f, struct v4l2_requestbuffers *r)
 {
     assert_true(!f->is_streaming);
     memset(f->queued, 0, sizeof f->queued);
-    if (r->memory == V4L2_MEMORY_USERPTR && !f->user_least) return errno = EINVAL, -1;
+    if (r->memory == V4L2_MEMORY_USERPTR && !f->user_min) return errno = EINVAL, -1;
     f->is_user = r->count && r->memory == V4L2_MEMORY_USERPTR;
-    if (f->is_user && r->count < f->user_least) r->count = f->user_least;
+    if (f->is_user && r->count < f->user_min) r->count = f->user_min;
     return 0;
 }
 
@@ -259,7 +259,7 @@ static void start(const source_inputs_t *inputs)
     REQUIRE(!error, "%s ", error);
 }
 
-static source_found_t next(vfront_frame_t *frame)
+static source_status_t next(vfront_frame_t *frame)
 {
     uint64_t arrived_ns;
     return source_next(source, frame, &arrived_ns);
@@ -345,7 +345,7 @@ static void test_unplugged(void **state)
     assert_int_equal(next(&frame), SOURCE_FRAME);
     source_done(source);
     fake[1].is_there = 0;
-    int frames = 0, said_gone = 0, said_back = 0;
+    int frames = 0, reported_gone = 0, reported_back = 0;
     for (int i = 0; i < 60; i++) {
         t += 33 * MS;
         clock_set_ns(t);
@@ -358,12 +358,12 @@ static void test_unplugged(void **state)
         }
         source_done(source);
         const char *fault = source_fault(source);
-        said_gone += fault && strstr(fault, "gone");
-        said_back += fault && strstr(fault, "back");
+        reported_gone += fault && strstr(fault, "gone");
+        reported_back += fault && strstr(fault, "back");
     }
     assert_in_range(frames, 40, 60);
     assert_int_equal(frame.picture[1].format, VFRONT_GREY8);
-    assert_true(said_gone == 1 && said_back == 1);
+    assert_true(reported_gone == 1 && reported_back == 1);
     fake[0].is_there = fake[1].is_there = 0;
     for (int i = 0; i < 5; i++) assert_int_equal(next(&frame), SOURCE_NOTHING);
     fake[0].is_there = fake[1].is_there = 1;
@@ -402,7 +402,7 @@ static void test_lent(void **state)
 {
     static uint8_t memory[CAMERAS][VFRONT_INPUTS][VFRONT_INPUT_BYTES];
     static const struct {
-        uint32_t user_least;
+        uint32_t user_min;
         int fail_user;
         uint32_t image_bytes;
         int lent;
@@ -419,16 +419,16 @@ static void test_lent(void **state)
     for (int i = 0; i < CAMERAS; i++)
         for (int k = 0; k < VFRONT_INPUTS; k++) inputs.data[i][k] = memory[i][k];
     for (size_t i = 0; i < sizeof driver / sizeof *driver; i++) {
-        char said[64];
+        char printed[64];
         begin("v4l2:70,71");
-        fake[0].user_least = 2;
-        fake[1].user_least = driver[i].user_least;
+        fake[0].user_min = 2;
+        fake[1].user_min = driver[i].user_min;
         fake[1].fail_user = driver[i].fail_user;
         fake[1].image_bytes = driver[i].image_bytes;
         open_it();
         start(&inputs);
-        snprintf(said, sizeof said, "%d of 2 cameras fill the library's own buffers", 1 + driver[i].lent);
-        assert_non_null(strstr(source_fault(source), said));
+        snprintf(printed, sizeof printed, "%d of 2 cameras fill the library's own buffers", 1 + driver[i].lent);
+        assert_non_null(strstr(source_fault(source), printed));
         assert_true(fake[0].mapped == 0 && fake[1].mapped == (driver[i].lent ? 0 : BUFFERS));
         for (uint8_t n = 0; n < 30; n++) {
             const uint64_t t = clock_ns() + 33 * MS;
@@ -459,7 +459,7 @@ static void test_lent(void **state)
     }
 }
 
-/** What cannot be opened says why, and leaves nothing open. */
+/** What cannot be opened gives the cause, and leaves nothing open. */
 static void test_refused(void **state)
 {
     static const int fails[] = {VIDIOC_QUERYCAP & 0xff, VIDIOC_S_FMT & 0xff, VIDIOC_REQBUFS & 0xff,

@@ -5,7 +5,7 @@
     tests/companion/speed.py COMPANION FILE.vfr [TURNS [OPTIONS OF THE COMPANION...]]
 
 Prints, of each run: time of a step, last byte of a frame to first byte of its ODOMETRY beyond the step, shares of a core, and how much of the machine other
-programs took meanwhile. Judged are medians over the turns; a machine that others kept busy for more than 10 % of the time tells no percentile, and that is said.
+programs took meanwhile. Judged are medians over the turns; a machine that others kept busy for more than 10 % of the time gives no percentile, which is printed.
 Exit: 0 within 300 us in 99.9 % and 5 % of a core without the page, and a mean step with it that is not longer by more than 2 %; 1 not; 3 not, on a busy machine.
 """
 import http.client

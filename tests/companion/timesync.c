@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The autopilot's clock (examples/companion/timesync.h) against simulated links, whose true offset is known: how far
- * off it is, and whether its deviation says so.
+ * off it is, and whether its deviation covers that.
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static int64_t remote_ns(const struct simulation *s, uint64_t local_ns)
     return (int64_t)local_ns + (int64_t)(s->offset_s * 1e9 + s->skew * (double)local_ns);
 }
 
-static timesync_taken_t trip(timesync_t *sync, const struct simulation *s, uint64_t sent_ns)
+static timesync_result_t trip(timesync_t *sync, const struct simulation *s, uint64_t sent_ns)
 {
     const uint64_t there_ns = sent_ns + (uint64_t)((s->there_s + delay(s)) * 1e9);
     const uint64_t back_ns = there_ns + (uint64_t)((s->back_s + delay(s)) * 1e9);
@@ -41,11 +41,11 @@ static timesync_taken_t trip(timesync_t *sync, const struct simulation *s, uint6
 
 /** Runs a link for some seconds: root mean square and most error after the first 20 s, and the share of errors within
  *  two deviations. */
-static void run(const struct simulation *s, double seconds, double *rms_s, double *most_s, double *within)
+static void run(const struct simulation *s, double seconds, double *rms_s, double *max_s, double *within)
 {
     timesync_t sync = {0};
     int known = 0, inside = 0, late = 0;
-    *most_s = *rms_s = 0.0;
+    *max_s = *rms_s = 0.0;
     const uint64_t end_ns = (uint64_t)(seconds * 1e9);
     for (uint64_t t = 1000000000u; t < end_ns; t += REQUEST_NS) {
         uint64_t local_ns = 0;
@@ -58,7 +58,7 @@ static void run(const struct simulation *s, double seconds, double *rms_s, doubl
         inside += error_s <= 2.0 * sigma_s;
         if (t <= 21000000000u) continue;
         late++;
-        *most_s = fmax(*most_s, error_s);
+        *max_s = fmax(*max_s, error_s);
         *rms_s += error_s * error_s;
     }
     *rms_s = sqrt(*rms_s / (late ? late : 1));
@@ -81,11 +81,11 @@ static void test_jitter(void **state)
                                      .back_s = 1e-3,
                                      .jitter_s = 5e-3,
                                      .is_exponential = round % 2};
-        double rms_s, most_s, within;
-        run(&s, 120.0, &rms_s, &most_s, &within);
-        far += most_s > 0.5e-3;
+        double rms_s, max_s, within;
+        run(&s, 120.0, &rms_s, &max_s, &within);
+        far += max_s > 0.5e-3;
         sum += rms_s * rms_s;
-        REQUIRE(most_s < 1e-3, "off by %.3f ms in round %d ", most_s * 1e3, round);
+        REQUIRE(max_s < 1e-3, "off by %.3f ms in round %d ", max_s * 1e3, round);
         REQUIRE(within > 0.9, "%.2f within two deviations in round %d ", within, round);
     }
     printf("jitter of 5 ms: root mean square %.3f ms; in %d of 200 links ever beyond 0.5 ms\n", sqrt(sum / 200.0) * 1e3,
@@ -97,15 +97,15 @@ static void test_jitter(void **state)
 static void test_uneven(void **state)
 {
     const struct simulation s = {.offset_s = 5.0, .there_s = 5e-3, .back_s = 1e-3, .jitter_s = 1e-3};
-    double rms_s, most_s, within;
+    double rms_s, max_s, within;
     (void)state;
     shake(3);
-    run(&s, 60.0, &rms_s, &most_s, &within);
-    REQUIRE(most_s > 1.5e-3 && most_s < 2.5e-3, "off by %.3f ms ", most_s * 1e3);
+    run(&s, 60.0, &rms_s, &max_s, &within);
+    REQUIRE(max_s > 1.5e-3 && max_s < 2.5e-3, "off by %.3f ms ", max_s * 1e3);
     REQUIRE(within > 0.95, "%.2f within two deviations ", within);
 }
 
-/** Nothing is said before there are some round trips, and not long after the last. */
+/** No offset before there are some round trips, nor long after the last. */
 static void test_silence(void **state)
 {
     const struct simulation s = {.offset_s = 5.0, .there_s = 1e-3, .back_s = 1e-3, .jitter_s = 1e-4};
@@ -114,9 +114,9 @@ static void test_silence(void **state)
     double sigma_s = 77.0;
     (void)state;
     shake(4);
-    for (uint32_t i = 0; i < TIMESYNC_LEAST; i++, t += REQUEST_NS) {
+    for (uint32_t i = 0; i < TIMESYNC_MIN; i++, t += REQUEST_NS) {
         assert_false(timesync_local(&sync, remote_ns(&s, t), t, &local_ns, &sigma_s));
-        assert_int_equal(trip(&sync, &s, t), TIMESYNC_TAKEN);
+        assert_int_equal(trip(&sync, &s, t), TIMESYNC_ACCEPTED);
     }
     assert_true(local_ns == 77 && sigma_s == 77.0);
     assert_true(timesync_local(&sync, remote_ns(&s, t), t, &local_ns, &sigma_s));
@@ -139,12 +139,12 @@ static void test_restart(void **state)
     for (int i = 0; i < 100; i++, t += REQUEST_NS) trip(&sync, &s, t);
     struct simulation wild = s;
     wild.offset_s += 0.3;
-    assert_int_equal(trip(&sync, &wild, t), TIMESYNC_STRANGE);
+    assert_int_equal(trip(&sync, &wild, t), TIMESYNC_OUTLIER);
     t += REQUEST_NS;
-    assert_int_equal(trip(&sync, &s, t), TIMESYNC_TAKEN);
+    assert_int_equal(trip(&sync, &s, t), TIMESYNC_ACCEPTED);
     s.offset_s = -10.0; /* its clock begins anew */
-    for (int i = 0; i < 4; i++, t += REQUEST_NS) assert_int_equal(trip(&sync, &s, t), TIMESYNC_STRANGE);
-    assert_int_equal(trip(&sync, &s, t), TIMESYNC_ANEW);
+    for (int i = 0; i < 4; i++, t += REQUEST_NS) assert_int_equal(trip(&sync, &s, t), TIMESYNC_OUTLIER);
+    assert_int_equal(trip(&sync, &s, t), TIMESYNC_RESET);
     assert_false(timesync_local(&sync, remote_ns(&s, t), t, &local_ns, &sigma_s));
     for (int i = 0; i < 100; i++) trip(&sync, &s, t += REQUEST_NS);
     assert_true(timesync_local(&sync, remote_ns(&s, t), t, &local_ns, &sigma_s));

@@ -22,13 +22,13 @@
 #include "examples/companion/view.h"
 #include "tests/fixture/random.h"
 
-enum { WIDTH = 1000, HEIGHT = 600, ANSWER_MOST = 1 << 20 };
+enum { WIDTH = 1000, HEIGHT = 600, ANSWER_MAX = 1 << 20 };
 
 static view_t view;
 static vfront_result_t result;
 static uint8_t grey[HEIGHT][WIDTH];
 static uint64_t now_ns;
-static char answer[ANSWER_MOST];
+static char answer[ANSWER_MAX];
 static size_t answer_bytes;
 
 static int open_view(void **state)
@@ -59,7 +59,7 @@ static int connect_client(void)
     return fd;
 }
 
-/** Bytes that `text` says the content behind the head has. */
+/** Length of the content by the head of `text`. */
 static size_t length_of(const char *text)
 {
     const char *line = strstr(text, "Content-Length: ");
@@ -68,11 +68,11 @@ static size_t length_of(const char *text)
 }
 
 /** Reads at most `most` bytes more of an answer. 0: the other side has closed. */
-static int read_some(int fd, size_t most)
+static int read_some(int fd, size_t max)
 {
     for (int turns = 0; turns < 50; turns++) {
-        view_turn(&view, now_ns);
-        const ssize_t n = recv(fd, answer + answer_bytes, most, MSG_DONTWAIT);
+        view_service(&view, now_ns);
+        const ssize_t n = recv(fd, answer + answer_bytes, max, MSG_DONTWAIT);
         if (n < 0) continue;
         answer_bytes += (size_t)n;
         answer[answer_bytes] = '\0';
@@ -87,7 +87,7 @@ static const char *read_answer(int fd)
     answer_bytes = 0;
     answer[0] = '\0';
     for (;;) {
-        assert_true(read_some(fd, ANSWER_MOST - 1 - answer_bytes));
+        assert_true(read_some(fd, ANSWER_MAX - 1 - answer_bytes));
         const char *content = strstr(answer, "\r\n\r\n");
         if (!content) continue;
         content += 4;
@@ -104,18 +104,18 @@ static const char *ask(int fd, const char *request)
 static int is_closed(int fd)
 {
     char byte;
-    for (int turns = 0; turns < 5; turns++) view_turn(&view, now_ns);
+    for (int turns = 0; turns < 5; turns++) view_service(&view, now_ns);
     return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
 /* ---- a frame ----------------------------------------------------------------------------------------------------- */
 
-static int show(const vfront_picture_t *picture, const char *distrust)
+static int show(const vfront_picture_t *picture, const char *rejection)
 {
-    const view_frame_t frame = {.picture = picture, .distrust = distrust};
+    const view_frame_t frame = {.picture = picture, .rejection = rejection};
     now_ns += VIEW_PERIOD_NS;
-    const int wants = view_wants(&view, &result, now_ns);
-    if (wants) view_take(&view, &result, &frame, now_ns);
+    const int wants = view_is_due(&view, &result, now_ns);
+    if (wants) view_update(&view, &result, &frame, now_ns);
     return wants;
 }
 
@@ -260,7 +260,7 @@ static void no_picture_is_none(void **state)
     }
 }
 
-static void state_is_told(void **state)
+static void state_is_shown(void **state)
 {
     (void)state;
     const vfront_picture_t none = {.format = VFRONT_NO_PICTURE};
@@ -300,10 +300,10 @@ static void lists_end_early(void **state)
     for (int i = 0; i < VFRONT_TRACKS; i++)
         result.tracks[i] = (vfront_track_t){.x_px = -1234567.8f, .y_px = 1e30f, .dx_px = 1e30f, .age = UINT32_MAX};
     result.nav.t_ns = 1;
-    for (int i = 0; i < 3 * VIEW_PATH; i++) {
+    for (int i = 0; i < 3 * VIEW_TRAJECTORY; i++) {
         result.nav.position_m[0] = -1e9 + i;
         result.nav.position_m[1] = 1e9;
-        view_wants(&view, &result, now_ns);
+        view_is_due(&view, &result, now_ns);
     }
     const int fd = connect_client();
     assert_true(show(&picture, NULL));
@@ -315,19 +315,21 @@ static void lists_end_early(void **state)
 }
 
 /** The path keeps its first and its last place, and goes through all that lies between at even distances. */
-static void path_is_thinned(void **state)
+static void trajectory_is_thinned(void **state)
 {
     (void)state;
     result.nav.t_ns = 1;
     for (int i = 0; i <= 5000; i++) {
         result.nav.position_m[0] = 0.5 * i;
-        view_wants(&view, &result, now_ns);
-        assert_true(view.path_count <= VIEW_PATH);
-        assert_true(view.path_m[0][0] == 0.0f && view.path_m[view.path_count - 1][0] == 0.5f * (float)i);
+        view_is_due(&view, &result, now_ns);
+        assert_true(view.trajectory_count <= VIEW_TRAJECTORY);
+        assert_true(view.trajectory_m[0][0] == 0.0f &&
+                    view.trajectory_m[view.trajectory_count - 1][0] == 0.5f * (float)i);
     }
-    assert_true(view.path_count > VIEW_PATH / 4);
-    for (uint32_t i = 2; i + 1 < view.path_count; i++)
-        assert_true(fabsf(view.path_m[i][0] - view.path_m[i - 1][0]) <= 1.5f * 0.5f * (float)view.path_stride);
+    assert_true(view.trajectory_count > VIEW_TRAJECTORY / 4);
+    for (uint32_t i = 2; i + 1 < view.trajectory_count; i++)
+        assert_true(fabsf(view.trajectory_m[i][0] - view.trajectory_m[i - 1][0]) <=
+                    1.5f * 0.5f * (float)view.trajectory_stride);
 }
 
 static void nothing_is_made_for_nobody(void **state)
@@ -338,9 +340,9 @@ static void nothing_is_made_for_nobody(void **state)
     assert_false(show(&picture, NULL));
     const int fd = connect_client();
     ask(fd, "GET /now HTTP/1.1\r\n\r\n");
-    assert_false(view_wants(&view, &result, view.made_ns + VIEW_PERIOD_NS - 1));
-    assert_true(view_wants(&view, &result, view.made_ns + VIEW_PERIOD_NS));
-    now_ns += VIEW_LOOKS_NS;
+    assert_false(view_is_due(&view, &result, view.made_ns + VIEW_PERIOD_NS - 1));
+    assert_true(view_is_due(&view, &result, view.made_ns + VIEW_PERIOD_NS));
+    now_ns += VIEW_ACTIVE_NS;
     assert_false(show(&picture, NULL));
     close(fd);
 }
@@ -350,7 +352,7 @@ static void readers_are_slow(void **state)
 {
     (void)state;
     enum { READERS = 3, ROUNDS = 4 };
-    static char kept[READERS][ANSWER_MOST];
+    static char kept[READERS][ANSWER_MAX];
     size_t kept_bytes[READERS] = {0};
     int fd[READERS], frames[READERS] = {0};
     const struct timespec nap = {.tv_nsec = 500000};
@@ -359,11 +361,11 @@ static void readers_are_slow(void **state)
     memset(grey, 1, sizeof grey);
     const vfront_picture_t picture = picture_of(grey, 640, 480, 1, VFRONT_GREY8);
     const view_frame_t frame = {.picture = &picture};
-    view_take(&view, &result, &frame, now_ns);
+    view_update(&view, &result, &frame, now_ns);
     for (int i = 0; i < READERS; i++) {
         fd[i] = connect_client();
         setsockopt(fd[i], SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-        view_turn(&view, now_ns);
+        view_service(&view, now_ns);
         for (int k = 0; k < VIEW_CLIENTS; k++)
             if (view.client[k].fd >= 0) setsockopt(view.client[k].fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
         assert_true(send(fd[i], "GET /now HTTP/1.1\r\n\r\n", 21, MSG_NOSIGNAL) == 21);
@@ -371,9 +373,9 @@ static void readers_are_slow(void **state)
     for (int step = 0; step < 10000 && (frames[0] < ROUNDS || frames[1] < ROUNDS || frames[2] < ROUNDS); step++) {
         result.frame++;
         memset(grey, (int)(result.frame % 251), sizeof grey);
-        view_take(&view, &result, &frame, now_ns);
+        view_update(&view, &result, &frame, now_ns);
         for (int i = 0; i < READERS; i++) {
-            view_turn(&view, now_ns);
+            view_service(&view, now_ns);
             const ssize_t n = recv(fd[i], kept[i] + kept_bytes[i], 1000u << (i + 3), MSG_DONTWAIT);
             if (n <= 0) nanosleep(&nap, NULL);
             if (n <= 0) continue;
@@ -394,7 +396,7 @@ static void readers_are_slow(void **state)
         close(fd[i]);
     }
     now_ns += VIEW_IDLE_NS; /* all are gone, whatever they were at */
-    view_turn(&view, now_ns);
+    view_service(&view, now_ns);
     for (int i = 0; i < VIEW_BUFFERS; i++) assert_int_equal(view.buffer[i].readers, 0);
 }
 
@@ -440,7 +442,7 @@ static void connections_are_few(void **state)
     int fd[VIEW_CLIENTS + 1];
     for (int i = 0; i < VIEW_CLIENTS; i++) {
         fd[i] = connect_client();
-        view_turn(&view, now_ns);
+        view_service(&view, now_ns);
     }
     fd[VIEW_CLIENTS] = connect_client();
     assert_true(is_closed(fd[VIEW_CLIENTS]));
@@ -469,21 +471,21 @@ static void chance_is_survived(void **state)
         if (roll64() % 3 == 0) count = roll64() % (count + 1);
         const int fd = connect_client();
         if (count) assert_true(send(fd, bytes, count, MSG_NOSIGNAL) > 0);
-        view_turn(&view, now_ns);
+        view_service(&view, now_ns);
         if (k % 7 == 0) show(&picture, NULL);
-        view_turn(&view, now_ns);
+        view_service(&view, now_ns);
         close(fd);
-        view_turn(&view, now_ns);
+        view_service(&view, now_ns);
     }
     now_ns += VIEW_IDLE_NS;
-    view_turn(&view, now_ns);
+    view_service(&view, now_ns);
     show(&picture, NULL);
     const int fd = connect_client();
     check_json(ask(fd, good));
     close(fd);
 }
 
-static void places_to_listen_are_checked(void **state)
+static void listen_addresses_are_checked(void **state)
 {
     (void)state;
     static view_t other;
@@ -498,8 +500,8 @@ static void places_to_listen_are_checked(void **state)
     char taken[32];
     snprintf(taken, sizeof taken, "127.0.0.1:%d", view.port);
     assert_non_null(strstr(view_open(&other, taken), "in use"));
-    assert_false(view_wants(&other, &result, now_ns)); /* not open: all calls do nothing */
-    view_turn(&other, now_ns);
+    assert_false(view_is_due(&other, &result, now_ns)); /* not open: all calls do nothing */
+    view_service(&other, now_ns);
     view_close(&other);
 }
 
@@ -510,15 +512,15 @@ int main(void)
         TEST(page_is_whole),
         TEST(picture_is_made_smaller),
         TEST(no_picture_is_none),
-        TEST(state_is_told),
+        TEST(state_is_shown),
         TEST(lists_end_early),
-        TEST(path_is_thinned),
+        TEST(trajectory_is_thinned),
         TEST(nothing_is_made_for_nobody),
         TEST(readers_are_slow),
         TEST(bad_requests_are_refused),
         TEST(connections_are_few),
         TEST(chance_is_survived),
-        TEST(places_to_listen_are_checked),
+        TEST(listen_addresses_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

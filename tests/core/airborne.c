@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Fail-over on a flight with a state: of the IMU, or by two cameras alone. A step fails, dies half way or does not end
- * before the state begins, when it begins, while it goes on and behind its end; and with a map that is loaded, in whose
- * loading calls fail and hang. Bit for bit the results, and the maps, are those of a run without faults on the host
- * port.
- *   airborne [--quick]    --quick: there and back alone, and one map, because kernels are emulated */
+/* Fail-over on a flight with the estimator running, with IMU or vision only. A step fails, dies halfway or never ends
+ * before the estimator starts, at its start, while it runs, and after it ends. The same with a loaded map, and with
+ * loading calls that fail and hang. Results and maps are bit for bit those of a run without faults on the host port.
+ * airborne [--quick]    --quick: one switch and return, and one map, because kernels are emulated */
 #define _POSIX_C_SOURCE 200809L
 #include "takeover.h"
 
-/* ---- a state ----------------------------------------------------------------------------------------------------- */
+/* ---- estimator
+ * ---------------------------------------------------------------------------------------------------- */
 
-/** A state of the IMU: faults in each kind of step, before it begins, as it begins (4, 19), while it goes on, while
- *  readings are missing, by two cameras alone (11, 12), without pictures (5, 14), behind vfront_reset() (15). */
+/** Estimator with IMU. Faults in each kind of step: before its start, at its start (4, 19), while it runs. Also with
+ *  missing IMU samples, vision only (11, 12), without images (5, 14), after vfront_reset() (15). */
 static void with_state(void **state)
 {
     (void)state;
@@ -25,15 +25,15 @@ static void with_state(void **state)
     airborne = 0;
 }
 
-/** A state by two cameras alone: faults before it begins, as it begins (2, 17), while it goes on, without pictures (5),
- *  behind vfront_reset(). */
-static void with_state_unread(void **state)
+/** Estimator with vision only. Faults before its start, at its start (2, 17), while it runs, without images (5), after
+ *  vfront_reset(). */
+static void with_state_vision_only(void **state)
 {
     (void)state;
     static const uint64_t in[] = {1, 2, 3, 5, 16, 17};
-    airborne = unread = 1;
+    airborne = vision_only = 1;
     for (size_t k = 0; k < sizeof in / sizeof *in; k++) fly(HALF, LAUNCH, in[k], 1 + k % 2, "without its ticket");
-    airborne = unread = 0;
+    airborne = vision_only = 0;
 }
 
 static void there_and_back_with_state(void **state)
@@ -41,9 +41,9 @@ static void there_and_back_with_state(void **state)
     (void)state;
     airborne = 1;
     go_there_and_back(quick ? RENDERED_BEGINS + 5 : FLIGHT_FRAMES);
-    unread = 1;
+    vision_only = 1;
     go_there_and_back(quick ? 5 : FLIGHT_FRAMES);
-    airborne = unread = 0;
+    airborne = vision_only = 0;
 }
 
 /* ---- a map ------------------------------------------------------------------------------------------------------- */
@@ -52,7 +52,7 @@ static void there_and_back_with_state(void **state)
 static uint8_t image[VFRONT_MAP_BYTES];
 static size_t length;
 
-/** A map of the flight. */
+/** Makes a map of the flight. */
 static void make_map(void)
 {
     const vfront_rig_t rig = rig_of();
@@ -68,7 +68,7 @@ static void make_map(void)
     vfront_shutdown(&pair_twin);
 }
 
-/** Both front ends have the same map. */
+/** Requires both front ends to have the same map. */
 static void same_map(void)
 {
     static uint8_t map[2][VFRONT_MAP_BYTES];
@@ -79,7 +79,7 @@ static void same_map(void)
     assert_memory_equal(map[0], map[1], bytes[0]);
 }
 
-/** A flight with a map that is loaded before frame `load`, a fault in frame `at`, and the way back two frames later. */
+/** Flies with a map loaded before frame `load`, a fault in frame `at`, and the return two frames later. */
 static void fly_with_map(uint64_t load, uint64_t at)
 {
     int on_host = 0;
@@ -102,8 +102,8 @@ static void fly_with_map(uint64_t load, uint64_t at)
     end();
 }
 
-/** A map that is loaded while the GPU runs is in the ring of the host port, too; one loaded there goes back; and where
- *  the GPU fails in the call itself, the host port takes it. */
+/** A map loaded on the GPU is also in the ring of the host port; one loaded on the host port is copied back. If the GPU
+ *  fails during the call, the host port loads the map. */
 static void with_map(void **state)
 {
     (void)state;
@@ -113,21 +113,21 @@ static void with_map(void **state)
     if (quick) fly_with_map(2, 2);
     for (uint64_t load = 0; load < 6 && !quick; load++)
         for (uint64_t at = load ? load - 1 : 0; at < load + 3; at++) fly_with_map(load, at);
-    for (int way = 0; way < 8 && !quick; way++) {
-        brief = way & 1;
+    for (int variant = 0; variant < 8 && !quick; variant++) {
+        brief = variant & 1;
         start(VFRONT_PORT_CUDA);
         brief = 0;
-        const uint64_t before = way & 2 ? 5 : 0;
-        const int fails_to_save = before && way & 4;
+        const uint64_t before = variant & 2 ? 5 : 0;
+        const int fails_to_save = before && variant & 4;
         for (uint64_t i = 0; i < before; i++) step(i, 0);
-        if (way & 1)
-            fault.hangs = call[way >> 2];
+        if (variant & 1)
+            fault.hangs = call[variant >> 2];
         else
-            fault.fails = call[way >> 2];
+            fault.fails = call[variant >> 2];
         if (fails_to_save) same_map();
         assert_int_equal(vfront_map_load(&pair_vf, image, length), VFRONT_OK);
         assert_int_equal(vfront_map_load(&pair_twin, image, length), VFRONT_OK);
-        took_over(call_name[call[way >> 2]]);
+        took_over(call_name[call[variant >> 2]]);
         over();
         for (uint64_t i = before; i < before + 3; i++) step(i, 1);
         same_map();
@@ -148,7 +148,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(with_state),
-        cmocka_unit_test(with_state_unread),
+        cmocka_unit_test(with_state_vision_only),
         cmocka_unit_test(there_and_back_with_state),
         cmocka_unit_test(with_map),
     };

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Nothing is allocated after vfront_init(): 1,000 steps of all kinds, refused frames, time-outs and resets among them,
- * with every stage at work, and again with pictures rectified, disparities and stixels. Three nets: malloc and its kin
- * are replaced, and neither the thread that steps nor that of the port calls any of them, in libc and in the driver;
- * every CUDA call of the port is wrapped (-Wl,--wrap), and only those that a step needs may come; and the address
- * space, the heap and the device's free memory are the same before and after. */
+/* Nothing is allocated after vfront_init(): 1,000 steps of all kinds, including refused frames, timeouts and resets,
+ * with every stage active, and again with rectified images, disparities and stixels. Three checks:
+ * - malloc and its relatives are replaced; neither the stepping thread nor that of the port calls any of them, in libc
+ * or in the driver
+ * - every CUDA call of the port is wrapped (-Wl,--wrap), and only those that a step needs may occur
+ * - address space, heap and free device memory are the same before and after */
 #define _GNU_SOURCE
 #include "tests/fixture/pair.h"
 
@@ -18,22 +19,22 @@
 
 #define STEPS 1000
 #define FAKE_STEPS 200
-#define SETTLED 16 /* steps after which a driver, too, must have all that it wants */
+#define CONVERGED 16 /* number of steps after which a driver, too, must have allocated everything */
 
-/* ---- the nets ---------------------------------------------------------------------------------------------------- */
+/* ---- the checks ------------------------------------------------------------------------------------------------- */
 
-static volatile struct { /* volatile: compilers know that malloc() looks at no variable of a program */
+static volatile struct { /* volatile, because compilers assume that malloc() reads no variable of a program */
     int armed;
-    long step;          /* under way */
-    long calls;         /* of allocators, by the threads that step */
-    long first, latest; /* steps in which */
-    const char *last;   /* its name */
-    long others;        /* calls by threads that the CUDA driver keeps for itself; they come in an idle process, too */
+    long step;          /* number of the current step */
+    long calls;         /* calls of allocators by the stepping threads */
+    long first, latest; /* first and last step with such a call */
+    const char *last;   /* name of the last such call */
+    long others;        /* calls by the CUDA driver's own threads, which occur in an idle process too */
     long wrong;         /* CUDA calls that no step needs */
-    int loses, returns; /* launches fail; vfront_return() or a map copies */
-    int failover;       /* every 50th step the host port takes over, ten steps later the GPU has it back */
+    int loses, returns; /* loses: launches fail; returns: vfront_return() or a map may copy */
+    int failover;       /* 1: every 50th step fails over to the host port, and returns to the GPU ten steps later */
 } net;
-static _Thread_local int steps_here; /* 1: the thread of the test, or the one in which the port makes its CUDA calls */
+static _Thread_local int steps_here; /* 1: the thread of the test, or the one that makes the port's CUDA calls */
 
 static void caught(const char *name)
 {
@@ -47,7 +48,7 @@ static void caught(const char *name)
     net.last = name;
 }
 
-/* glibc's own, under the names that it keeps for programs that replace malloc. */
+/* glibc's own functions, under the names for programs that replace malloc. */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
@@ -106,11 +107,11 @@ static int needed(const char *call)
 #undef CUDA_CALL
 #endif
 
-/** Memory that the process holds. */
+/** Memory held by the process. */
 struct held {
-    long pages;    /* of address space */
-    size_t heap;   /* bytes in use */
-    size_t device; /* bytes free */
+    long pages;    /* pages of address space */
+    size_t heap;   /* bytes of the heap in use */
+    size_t device; /* free bytes of the device */
 };
 
 static struct held look(void)
@@ -130,8 +131,8 @@ static struct held look(void)
     return h;
 }
 
-/** Waits until the device's free memory has been the same for a while. It is that of all processes: one that has just
- *  ended may still be giving its own back, and this is not about that one. */
+/** Waits until the device's free memory is constant for a while. It counts all processes, and one that has just ended
+ *  may still be releasing memory. */
 static void wait_steady(void)
 {
     const struct timespec tick = {0, 20 * 1000 * 1000};
@@ -144,7 +145,7 @@ static void wait_steady(void)
     }
 }
 
-/** Fails with all three numbers when one of them changed. */
+/** Fails with all three numbers if one of them changed. */
 static void same_held(const struct held *before, const struct held *after)
 {
     const long long heap = (long long)after->heap - (long long)before->heap, pages = after->pages - before->pages;
@@ -174,7 +175,7 @@ static void prepare(void)
     for (size_t i = 0; i < sizeof mask; i++) mask[i] = i % 7 > 0;
 }
 
-/** A frame of the i-th kind. */
+/** Frame of the i-th kind. */
 static vfront_frame_t frame_of(uint64_t i)
 {
     vfront_frame_t f = pair_frame(i);
@@ -197,15 +198,15 @@ static vfront_frame_t frame_of(uint64_t i)
     if (i % 3 == 1) f.R_cur_prev = still;
     if (i % 3 == 2) f.gyro = gyro, f.gyro_count = 2;
     for (uint32_t k = 0; k < 2; k++) imu[k].t_ns = f.t_ns + 5000000u * k;
-    if (i % 3 == 1 && i % 100 >= 50) f.imu = imu, f.imu_count = 2; /* before, two cameras have a state */
+    if (i % 3 == 1 && i % 100 >= 50) f.imu = imu, f.imu_count = 2; /* vision only before */
     return f;
 }
 
 static struct {
-    int depths, matches, motions, disparities, stixels, states; /* frames that have some */
+    int depths, matches, motions, disparities, stixels, states; /* number of frames that have some */
 } worked;
 
-/** Saves a map now and then, and loads it after vfront_reset(). */
+/** Saves a map at intervals, and loads it after vfront_reset(). */
 static void keep_map(uint64_t i)
 {
 #if VFRONT_MAP
@@ -261,13 +262,13 @@ static void run(int rectify, int failover)
     prepare();
     vfront_rig_t rig = pair_with_imu();
     const int dense = rectify && VFRONT_STIXELS;
-    rig.road_height_m = dense ? 0.5 : 0.0; /* there are stixels whatever the pictures show */
+    rig.road_height_m = dense ? 0.5 : 0.0; /* a given road, so that there are stixels for any images */
     vfront_tuning_t tuning;
     vfront_tuning_default(&tuning);
     tuning.rectify = rectify;
     tuning.failover = failover;
-    tuning.window = tuning.map = 1;
-    tuning.wait = rectify ? VFRONT_WAIT_NAP : VFRONT_WAIT_SPIN; /* to sleep is the driver's business: vfront.h */
+    tuning.vio = tuning.map = 1;
+    tuning.wait = rectify ? VFRONT_WAIT_NAP : VFRONT_WAIT_SPIN; /* sleeping is up to the driver: vfront.h */
     tuning.dense = tuning.stixel = dense;
     assert_int_equal(vfront_init(&pair_vf, &rig, &tuning, pair_port), VFRONT_OK);
     const int steps = pair_fake() ? FAKE_STEPS : STEPS;
@@ -277,7 +278,7 @@ static void run(int rectify, int failover)
     struct held before = {0, 0, 0};
     net.armed = 1;
     for (uint64_t i = 0; i < (uint64_t)steps; i++) {
-        if (i == SETTLED) {
+        if (i == CONVERGED) {
             net.armed = 0;
             wait_steady();
             before = look();
@@ -289,7 +290,7 @@ static void run(int rectify, int failover)
     net.armed = 0;
     const struct held after = look();
     const int most = steps * 9 / 10;
-    if (worked.depths < most || worked.matches < most || worked.motions < most) /* every stage has worked */
+    if (worked.depths < most || worked.matches < most || worked.motions < most) /* every stage was active */
         fail_msg("of %d frames %d have depths, %d matches, %d motions", steps, worked.depths, worked.matches,
                  worked.motions);
     if (!worked.states) fail_msg("no state in %d frames", steps);
@@ -316,14 +317,14 @@ static void nothing_allocated_rectified(void **state)
     run(1, 0);
 }
 
-/** With the host port standing by, which takes over and gives back. */
+/** With the host port on standby, with fail-over and return. */
 static void nothing_allocated_failing_over(void **state)
 {
     (void)state;
     run(1, 1);
 }
 
-/** The nets hold: one allocation is seen in each. */
+/** Each check detects a single allocation. */
 static void nets_hold(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every status that vfront.h documents but those of vfront_init() (tests/core/init.c), from every call that documents
- * it; and that a refused call changes nothing. */
+/* Every status documented in vfront.h except those of vfront_init() (tests/core/init.c), from every call that documents
+ * it. A refused call changes nothing. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -52,6 +52,54 @@ static void init_twice(void **state)
     pair_step();
 }
 
+static struct {
+    uint64_t gap[8]; /* the copy begins at any multiple of 8 in a cache line */
+    vfront_t vf;
+} elsewhere;
+
+/** Every call on a copy of an initialised vfront_t is refused, except vfront_init(), which initialises the copy. */
+static void refuses_a_copy(vfront_t *copy)
+{
+    const vfront_frame_t f = pair_frame(3);
+    vfront_info_t info;
+    uint8_t map[64];
+    size_t used;
+    void *data, *both[VFRONT_INPUTS];
+    memcpy(copy, &pair_vf, sizeof *copy);
+    result = (const vfront_result_t *)&f;
+    assert_int_equal(vfront_submit(copy, &f), VFRONT_E_STATE);
+    assert_int_equal(vfront_wait(copy, 0, &result), VFRONT_E_STATE);
+    assert_null(result);
+    assert_int_equal(vfront_step(copy, &f, &result), VFRONT_E_STATE);
+    assert_int_equal(vfront_reset(copy), VFRONT_E_STATE);
+    assert_int_equal(vfront_return(copy), VFRONT_E_STATE);
+    assert_int_equal(vfront_input(copy, 0, &data), VFRONT_E_STATE);
+    assert_int_equal(vfront_inputs(copy, 0, both), VFRONT_E_STATE);
+    assert_int_equal(vfront_info(copy, &info), VFRONT_E_STATE);
+    assert_int_equal(vfront_map_save(copy, map, sizeof map, &used), VFRONT_E_STATE);
+    assert_int_equal(vfront_map_load(copy, map, sizeof map), VFRONT_E_STATE);
+    assert_int_equal(vfront_submit(copy, NULL), VFRONT_E_NULL);
+    assert_int_equal(vfront_shutdown(copy), VFRONT_E_STATE);
+    assert_string_equal(vfront_detail(copy), "copied or moved after vfront_init(): vfront_t");
+}
+
+static void copied(void **state)
+{
+    (void)state;
+    const vfront_rig_t rig = pair_unplaced();
+    const vfront_frame_t f = pair_frame(0);
+    for (size_t offset = 0; offset <= 56; offset += 8) {
+        vfront_t *copy = (vfront_t *)(void *)((char *)&elsewhere + offset);
+        pair_step();
+        refuses_a_copy(copy);
+        assert_int_equal(vfront_init(copy, &rig, NULL, VFRONT_PORT_HOST), VFRONT_OK);
+        assert_int_equal(vfront_step(copy, &f, &result), VFRONT_OK);
+        assert_int_equal(vfront_shutdown(copy), VFRONT_OK);
+        assert_string_equal(vfront_detail(copy), "");
+        pair_step(); /* the original still works */
+    }
+}
+
 static void wait_without_submit(void **state)
 {
     (void)state;
@@ -62,7 +110,7 @@ static void wait_without_submit(void **state)
     }
 }
 
-/** Everything that is refused while a frame is under way, and that none of it harms that frame. */
+/** Every call refused while a frame is under way, none of which affects that frame. */
 static void busy(void **state)
 {
     (void)state;
@@ -92,7 +140,7 @@ static void busy(void **state)
     assert_int_equal(vfront_submit(&pair_vf, &last), VFRONT_OK); /* teardown shuts down with a frame under way */
 }
 
-/** Only the CUDA port can run out of time: on the host port the work is done when vfront_submit() returns. */
+/** Only the CUDA port can time out: on the host port the work is complete when vfront_submit() returns. */
 static void no_time(void **state)
 {
     (void)state;
@@ -146,11 +194,11 @@ static void no_such_camera(void **state)
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
-static uint64_t last_t_ns; /* of the frame before */
+static uint64_t last_t_ns; /* time of the previous frame */
 static vfront_gyro_t gyro[VFRONT_GYRO_SAMPLES + 1];
 static double R[9];
 
-/* Each makes a good frame bad. `p` is the picture of one camera. */
+/* Each makes a good frame invalid. `p` is the image of one camera. */
 #define SPOIL(name) static void name(vfront_frame_t *f, vfront_picture_t *p)
 #define UNUSED (void)f, (void)p
 SPOIL(no_data)
@@ -359,7 +407,7 @@ SPOIL(time_zero)
 SPOIL(time_jump)
 {
     UNUSED;
-    f->t_ns = last_t_ns + 10100000000u; /* too far, and for the frame after the next one, too */
+    f->t_ns = last_t_ns + 10100000000u; /* too far ahead, also for the frame after the next one */
 }
 SPOIL(time_end)
 {
@@ -405,57 +453,72 @@ SPOIL(turn_zero)
     turn(f, 0, 0), R[4] = R[8] = 0;
 }
 
-static void readings(vfront_frame_t *f, uint32_t count)
+static void samples(vfront_frame_t *f, uint32_t count)
 {
     memset(gyro, 0, sizeof gyro);
     for (uint32_t i = 0; i <= VFRONT_GYRO_SAMPLES; i++) gyro[i].t_ns = f->t_ns - 20000000 + i * 1000000;
     f->gyro = gyro;
     f->gyro_count = count;
 }
+SPOIL(gyro_null)
+{
+    UNUSED;
+    f->gyro = NULL, f->gyro_count = 1;
+}
+SPOIL(imu_null)
+{
+    UNUSED;
+    f->imu = NULL, f->imu_count = 5;
+}
+SPOIL(imu_null_far_too_many)
+{
+    UNUSED;
+    f->imu = NULL, f->imu_count = UINT32_MAX;
+}
 SPOIL(gyro_many)
 {
     UNUSED;
-    readings(f, VFRONT_GYRO_SAMPLES + 1);
+    samples(f, VFRONT_GYRO_SAMPLES + 1);
 }
 SPOIL(gyro_far_too_many)
 {
     UNUSED;
-    readings(f, UINT32_MAX);
+    samples(f, UINT32_MAX);
 }
 SPOIL(gyro_same_time)
 {
     UNUSED;
-    readings(f, 4), gyro[3].t_ns = gyro[2].t_ns;
+    samples(f, 4), gyro[3].t_ns = gyro[2].t_ns;
 }
 SPOIL(gyro_back)
 {
     UNUSED;
-    readings(f, 4), gyro[1].t_ns = gyro[0].t_ns - 1;
+    samples(f, 4), gyro[1].t_ns = gyro[0].t_ns - 1;
 }
 SPOIL(gyro_nan_x)
 {
     UNUSED;
-    readings(f, 4), gyro[3].rate_rad_s[0] = NAN;
+    samples(f, 4), gyro[3].rate_rad_s[0] = NAN;
 }
 SPOIL(gyro_nan_y)
 {
     UNUSED;
-    readings(f, 4), gyro[0].rate_rad_s[1] = NAN;
+    samples(f, 4), gyro[0].rate_rad_s[1] = NAN;
 }
 SPOIL(gyro_infinite_z)
 {
     UNUSED;
-    readings(f, 4), gyro[0].rate_rad_s[2] = -INFINITY;
+    samples(f, 4), gyro[0].rate_rad_s[2] = -INFINITY;
 }
 SPOIL(gyro_fast)
 {
     UNUSED;
-    readings(f, 4), gyro[2].rate_rad_s[1] = 100.1;
+    samples(f, 4), gyro[2].rate_rad_s[1] = 100.1;
 }
 SPOIL(gyro_fast_back)
 {
     UNUSED;
-    readings(f, 4), gyro[2].rate_rad_s[2] = -100.1;
+    samples(f, 4), gyro[2].rate_rad_s[2] = -100.1;
 }
 #undef SPOIL
 
@@ -463,7 +526,7 @@ static const struct {
     void (*spoil)(vfront_frame_t *f, vfront_picture_t *p);
     vfront_status_t status;
     const char *detail;
-    int cameras; /* 0: not of a camera; 1: of each */
+    int cameras; /* 0: not specific to a camera; 1: for each camera */
 } bad_frame[] = {
     {no_data, VFRONT_E_NULL, "].data", 1},
     {wide, VFRONT_E_SIZE, "frame.picture[", 1},
@@ -492,7 +555,7 @@ static const struct {
     {format_negative, VFRONT_E_FORMAT, "].format", 1},
     {memory3, VFRONT_E_MEMORY_KIND, "].memory", 1},
     {memory_negative, VFRONT_E_MEMORY_KIND, "].memory", 1},
-    {device_memory, VFRONT_E_MEMORY_KIND, "frame", 1}, /* on the CUDA port: an address of the host */
+    {device_memory, VFRONT_E_MEMORY_KIND, "frame", 1}, /* on the CUDA port: a host address */
     {mask_wide, VFRONT_E_MASK, "frame.picture[", 1},
     {mask_narrow, VFRONT_E_MASK, "frame.picture[", 1},
     {mask_high, VFRONT_E_MASK, "frame.picture[", 1},
@@ -511,6 +574,9 @@ static const struct {
     {turn_nan, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
     {turn_infinite, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
     {turn_zero, VFRONT_E_PRIOR, "frame.R_cur_prev", 0},
+    {gyro_null, VFRONT_E_NULL, "frame.gyro_count = 1: frame.gyro", 0},
+    {imu_null, VFRONT_E_NULL, "frame.imu_count = 5: frame.imu", 0},
+    {imu_null_far_too_many, VFRONT_E_NULL, "frame.imu", 0},
     {gyro_many, VFRONT_E_GYRO, "frame.gyro_count", 0},
     {gyro_far_too_many, VFRONT_E_GYRO, "frame.gyro_count", 0},
     {gyro_same_time, VFRONT_E_GYRO, "frame.gyro[3].t_ns", 0},
@@ -522,8 +588,8 @@ static const struct {
     {gyro_fast_back, VFRONT_E_GYRO, "frame.gyro[2].rate_rad_s", 0},
 };
 
-/** Every bad frame, handed in by submit and by step, each followed by two good ones; the result before it stays. The
- *  picture of a bad frame is that of another time, so that any of it which stays behind would show. */
+/** Every invalid frame, passed to submit and to step, each followed by two good ones; the previous result is unchanged.
+ *  The image of an invalid frame is from another time, so that any trace of it would show. */
 static void bad_frames(void **state)
 {
     (void)state;
@@ -550,7 +616,7 @@ static void bad_frames(void **state)
     pair_step();
 }
 
-/** The first frame may be of any time, and what is refused before it changes nothing. */
+/** The first frame may have any time, and refused frames before it change nothing. */
 static void bad_first_frame(void **state)
 {
     (void)state;
@@ -577,7 +643,7 @@ static void prior_uncalibrated(void **state)
     }
 }
 
-/** A frame that is refused names the call that was refused, not one before it. */
+/** The detail names the last refused call. */
 static void detail_is_of_the_last_call(void **state)
 {
     (void)state;
@@ -606,7 +672,7 @@ static void gap(void **state)
     }
 }
 
-/** After a reset the time may go back, and a frame at either end of time is a frame. */
+/** After a reset time may go back, and frames at both ends of the range of time are accepted. */
 static void any_time_after_reset(void **state)
 {
     (void)state;
@@ -626,17 +692,16 @@ static void any_time_after_reset(void **state)
     assert_true(result->health.dt_ns == 10000000000u && result->health.gap == 1);
 }
 
-/* ---- times of pictures ------------------------------------------------------------------------------------------- */
+/* ---- times of images --------------------------------------------------------------------------------------------- */
 
-/** A frame one of whose pictures is `off_ns` from its time: refused when that is more than `most_ns`, and then never
- *  seen. */
+/** A frame with an image off_ns from its time is refused if that exceeds most_ns, and then has no effect. */
 static void picture_at(int camera, int64_t off_ns, int64_t most_ns)
 {
     const vfront_result_t *other;
     static uint64_t number; /* rises, so that times do */
     vfront_frame_t f = pair_frame(++number);
     char detail[80];
-    assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK); /* without a picture's time */
+    assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK); /* without a time of the image */
     f.picture[camera].t_ns = f.t_ns + (uint64_t)off_ns;
     if (off_ns < -most_ns || off_ns > most_ns) {
         snprintf(detail, sizeof detail, "%s than the frame by over frame_skew_us: frame.picture[%d]",
@@ -651,11 +716,11 @@ static void picture_at(int camera, int64_t off_ns, int64_t most_ns)
     assert_true(vfront_digest(result) == vfront_digest(other));
 }
 
-/** A picture may be of another time than its frame by frame_skew_us, exactly. */
+/** An image time may differ from the frame's by frame_skew_us exactly. */
 static void picture_times(void **state)
 {
     (void)state;
-    static const int32_t skew_us[] = {2000, 0, 1, 1000000}; /* the standard value first */
+    static const int32_t skew_us[] = {2000, 0, 1, 1000000}; /* standard value first */
     const vfront_rig_t rig = pair_cameras();
     for (size_t i = 0; i < sizeof skew_us / sizeof *skew_us; i++) {
         const int64_t most_ns = (int64_t)skew_us[i] * 1000;
@@ -668,12 +733,12 @@ static void picture_times(void **state)
         for (int c = 0; c < VFRONT_CAMERAS; c++)
             for (size_t k = 0; k < sizeof off_ns / sizeof *off_ns; k++) picture_at(c, off_ns[k], most_ns);
         assert_true(result->frame ==
-                    VFRONT_CAMERAS * (sizeof off_ns / sizeof *off_ns) - 1); /* none that was refused counts */
+                    VFRONT_CAMERAS * (sizeof off_ns / sizeof *off_ns) - 1); /* refused frames are not counted */
         pair_end(NULL);
     }
 }
 
-/** At both ends of time differences are what they are; a camera that is not there has no time. */
+/** Differences do not overflow at both ends of time; a camera without an image has no time. */
 static void picture_times_far_off(void **state)
 {
     (void)state;
@@ -707,6 +772,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LONE(out_of_order),
         PAIR(init_twice),
+        PAIR(copied),
         PAIR(wait_without_submit),
         PAIR(busy),
         PAIR(no_time),

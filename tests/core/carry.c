@@ -1,41 +1,44 @@
 /* SPDX-License-Identifier: MIT */
-/* State that a step hands to the next one: result/carry.h lists all of it, and nothing else. On the host port,
- * between two steps, everything but the lists, the frame before's pictures and what vfront_init() prepares is
- * overwritten with noise: the digests stay. And of the lists every member alone is spoiled: some digest changes, but
- * for bearing.first, which host forms do not need. With EMULATED (tests/emulate) the same of the kernels, which read
- * other members than the host forms, but for the spoiling. */
+/* Data that a step passes to the next one: the lists in result/carry.h are complete and minimal. Between two steps on
+ * the host port, everything except the lists, the previous frame's images and data prepared by vfront_init() is
+ * overwritten with noise; digests are unchanged. Each listed member corrupted alone changes a digest, except
+ * bearing.first, which host forms do not need. With EMULATED (tests/emulate) the noise test also runs on the kernels,
+ * which read other members than the host forms. */
 #include "tests/fixture/pair.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "port/host/host.h"
+#include "core/context.h"
 #include "result/carry.h"
 #include "tests/fixture/rendered.h"
 
 #define FRAMES 13
 
-static struct vf_state *state_of(vfront_t *vf) { return (struct vf_state *)(((uintptr_t)vf + 63) & ~(uintptr_t)63); }
+static struct vf_context *context_of(vfront_t *vf)
+{
+    return (struct vf_context *)(((uintptr_t)vf + 63) & ~(uintptr_t)63);
+}
 
 /* ---- members ----------------------------------------------------------------------------------------------------- */
 
-/** A member of the arena, or two sets of it. */
-struct place {
+/** A member of the arena, or its two sets. */
+struct arena_member {
     const char *name;
     size_t at, other; /* offsets of the sets of parity 0 and 1; equal: one set */
-    size_t bytes;     /* of a set */
-    int cleared;      /* 1: of the next frame's parity, else of the frame before's */
-    int stated;       /* 1: handed on by a step with a state of the IMU only; 2: by one whose frame is a keyframe */
+    size_t bytes;     /* bytes of a set */
+    int cleared;      /* 1: of the next frame's parity, cleared; else of the previous frame's */
+    int condition;    /* 1: only passed by a step with the estimator running; 2: by one whose frame is a keyframe */
 };
 
-#define AT(place) offsetof(struct vf_memory, place)
-#define SIZE(place) sizeof(((struct vf_memory *)0)->place)
+#define AT(arena_member) offsetof(struct vf_memory, arena_member)
+#define SIZE(arena_member) sizeof(((struct vf_memory *)0)->arena_member)
 #define STATED_ALL 0
 #define STATED_POINT 0
 #define STATED_TRACK 0
 #define STATED_STATE 1
 #define STATED_KEYED 2
-static const struct place listed[] = {
+static const struct arena_member listed[] = {
 #define SET(stage, member, part, extent)                                                                               \
     {#stage "." #member, AT(stage.member[0] part), AT(stage.member[1] part), SIZE(stage.member[0] part), 0,            \
      STATED_##extent},
@@ -52,16 +55,16 @@ static const struct place listed[] = {
                 VF_CLEARED(SET)
 #undef SET
 };
-/** Pictures of the frame before, and what is prepared once. */
-static const struct place others[] = {
+/** Images of the previous frame, and data prepared once. */
+static const struct arena_member others[] = {
 #define SET(member) {#member, AT(member[0]), AT(member[1]), SIZE(member[0]), 0, 0},
     SET(ingest.picture) SET(rectify.picture) SET(pyramid.pixels)
 #undef SET
 #define SET(member) {#member, AT(member), AT(member), SIZE(member), 0, 0},
         SET(ingest.mask_static) SET(rectify.remap) SET(bearing.node) SET(stixel.tables)
 #ifdef EMULATED
-    /* 0 between steps: what a step has left so is not handed on, it is as vfront_init() made it */
-    SET(freeze.blocks_done) SET(rows.blocks_done) SET(ego.blocks_done) SET(ego.parts_done) SET(report.blocks_done)
+    /* 0 between steps, as after vfront_init() */
+    SET(freeze.blocks_done) SET(epipolar.blocks_done) SET(ego.blocks_done) SET(ego.parts_done) SET(report.blocks_done)
         SET(stixel.blocks_done) SET(stixel.line)
 #endif
 #undef SET
@@ -75,24 +78,24 @@ static const struct place others[] = {
 #endif
 
 #ifndef EMULATED
-/** Of these any bits are safe: they are compared and computed with, but nothing is addressed by them. */
+/** Members for which any bits are safe: compared and computed with, but never used as an index. */
 static int any_bits(const char *name)
 {
     static const char *const safe[] = {"freeze.frames",
                                        "freeze.shown",
                                        "freeze.repeated",
                                        "stereo.pair",
-                                       "rows.estimate",
+                                       "epipolar.estimate",
                                        "match.before",
                                        "partner.range",
                                        "predict.given",
                                        "ego.good",
-                                       "ego.usual",
+                                       "ego.running_means",
                                        "ego.last",
                                        "ego.disparity",
-                                       "report.path",
+                                       "report.chain",
                                        "report.interval",
-                                       "report.usual",
+                                       "report.running_mean",
                                        "describe.angle",
                                        "describe.descriptor",
                                        "stereo.range_m",
@@ -103,23 +106,22 @@ static int any_bits(const char *name)
 }
 #endif
 
-static size_t offset_of(const struct place *p, int32_t parity)
+static size_t offset_of(const struct arena_member *p, int32_t parity)
 {
     return (p->cleared ? parity : parity ^ 1) ? p->other : p->at;
 }
 
 /* ---- the sequence ------------------------------------------------------------------------------------------------ */
 
-/** Everything on; pictures as they come, offsets of the rig corrected; a road that is seen in every other frame; a
- *  flight with a state of the IMU, one with a state by two cameras alone; one in which all keyframes may be loops soon,
- *  since there are so few tracks. */
-enum sequence { FULL, PLAIN, ROAD, FLIGHT, UNREAD, PLACES, SEQUENCES };
+/** FULL: everything on, raw images, calibration offsets corrected; ROAD: a road visible in every other frame; FLIGHT,
+ *  VISION_ONLY: the estimator with IMU, and vision only; LOOPS: few tracks, so that all keyframes soon may be loops. */
+enum sequence { FULL, PLAIN, ROAD, FLIGHT, VISION_ONLY, LOOPS, SEQUENCES };
 static uint64_t undisturbed[SEQUENCES][FRAMES];
-static int has_state[FRAMES], has_unread[FRAMES]; /* of the flights */
-static int loops;                                 /* state of the first one in the last frame of the places */
+static int has_state[FRAMES], has_vision_only[FRAMES]; /* of FLIGHT and VISION_ONLY */
+static int loops;                                      /* state of the first loop in the last frame of LOOPS; 0: none */
 static struct vf_memory kept;
 
-/** Overwrites what is not to matter. parity: of the next frame. */
+/** Overwrites all data that must not matter. parity: of the next frame. */
 static void noise(struct vf_memory *m, int32_t parity)
 {
     kept = *m;
@@ -127,27 +129,27 @@ static void noise(struct vf_memory *m, int32_t parity)
     static uint32_t x = 1;
     for (size_t i = 0; i < sizeof *m / 4; i++) word[i] = x = x * 1664525u + 1013904223u;
     for (size_t i = 0; i < COUNT(listed) + COUNT(others); i++) {
-        const struct place *p = i < COUNT(listed) ? &listed[i] : &others[i - COUNT(listed)];
+        const struct arena_member *p = i < COUNT(listed) ? &listed[i] : &others[i - COUNT(listed)];
         const size_t at = offset_of(p, parity);
-        if (p->stated == STATED_STATE && !vf_window_stated(&kept.window, VF_BIT(window))) continue;
-        if (p->stated == STATED_KEYED && !vf_keyframe_due(&kept.keyframe, VF_BIT(keyframe), parity ^ 1)) continue;
+        if (p->condition == STATED_STATE && !vf_vio_has_state(&kept.vio, VF_BIT(vio))) continue;
+        if (p->condition == STATED_KEYED && !vf_keyframe_due(&kept.keyframe, VF_BIT(keyframe), parity ^ 1)) continue;
         memcpy((uint8_t *)m + at, (const uint8_t *)&kept + at, p->bytes);
     }
 }
 
-enum way { ZERO, STALE, PATTERN, WAYS };
+enum variant { ZERO, STALE, PATTERN, VARIANTS };
 
-/** Spoils one member: zeroes, the other set, or a pattern. */
-static void spoil(struct vf_memory *m, const struct place *p, enum way way, int32_t parity)
+/** Corrupts one member: zeroes, the other set, or a pattern. */
+static void spoil(struct vf_memory *m, const struct arena_member *p, enum variant variant, int32_t parity)
 {
     uint8_t *to = (uint8_t *)m + offset_of(p, parity);
-    if (way == STALE)
+    if (variant == STALE)
         memcpy(to, (uint8_t *)m + offset_of(p, parity ^ 1), p->bytes);
     else
-        memset(to, way == ZERO ? 0 : 0x3f, p->bytes);
+        memset(to, variant == ZERO ? 0 : 0x3f, p->bytes);
 }
 
-/** Pinholes side by side. */
+/** Rig of pinholes side by side. */
 static vfront_rig_t road_rig(void)
 {
     vfront_rig_t rig = {.cameras = VFRONT_CAMERAS};
@@ -160,7 +162,7 @@ static vfront_rig_t road_rig(void)
     return rig;
 }
 
-/** Texture on a plane that rises by 0.4 px of disparity a row, below row 40; in odd frames it is not there. */
+/** Draws texture on a plane with 0.4 px of disparity per row below row 40; absent in odd frames. */
 static void draw_road(uint64_t i, vfront_frame_t *f)
 {
     static uint8_t grey[2][120][160];
@@ -175,7 +177,7 @@ static void draw_road(uint64_t i, vfront_frame_t *f)
     for (int c = 0; c < VFRONT_CAMERAS; c++) f->picture[c].data = grey[c];
 }
 
-/** Away and back to the place where it began, by other pictures than the last eight. */
+/** Frame of a flight away and back to its start, with images that differ from the last eight. */
 static vfront_frame_t there_and_back(uint64_t i)
 {
     static const uint64_t picture[FRAMES] = {0, 2, 4, 6, 8, 10, 9, 7, 5, 3, 1, 0, 2};
@@ -192,9 +194,9 @@ static vfront_frame_t frame_at(enum sequence which, uint64_t i)
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT], dark[VFRONT_CAMERAS][VFRONT_WIDTH * VFRONT_HEIGHT];
     static vfront_gyro_t gyro[8];
     vfront_frame_t f = pair_frame(i), same = pair_frame(i == 7 || i == 8 ? 6 : i);
-    if (which == PLACES) return there_and_back(i);
+    if (which == LOOPS) return there_and_back(i);
     if (which >= FLIGHT) f = rendered_frame(i);
-    if (which == UNREAD) f.imu = NULL;
+    if (which == VISION_ONLY) f.imu = NULL, f.imu_count = 0;
     if (which >= FLIGHT) return f;
     for (size_t k = 0; k < sizeof mask; k++) mask[k] = (k + 3 * i) % 11 > 0;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
@@ -215,52 +217,52 @@ static vfront_frame_t frame_at(enum sequence which, uint64_t i)
     return f;
 }
 
-/** Runs the sequence; returns the first frame with another digest than that of the undisturbed run, or FRAMES. member:
- *  to be spoiled before each frame; NULL: noise instead, or nothing where way is WAYS. */
-static uint64_t fly(enum sequence which, const struct place *member, enum way way)
+/** Runs the sequence. Returns the first frame whose digest differs from the undisturbed run, or FRAMES. member:
+ *  corrupted before each frame; NULL: noise instead, or nothing if variant is VARIANTS. */
+static uint64_t fly(enum sequence which, const struct arena_member *member, enum variant variant)
 {
     vfront_rig_t rig = which == ROAD ? road_rig() : which >= FLIGHT ? rendered_rig() : pair_cameras();
-    if (which == UNREAD) memset(&rig.imu, 0, sizeof rig.imu);
+    if (which == VISION_ONLY) memset(&rig.imu, 0, sizeof rig.imu);
     vfront_tuning_t t;
     uint64_t differs = FRAMES;
     vfront_tuning_default(&t);
-    t.abandon_us = 60000000; /* kernels that are emulated take their time */
+    t.abandon_us = 60000000; /* emulated kernels are slow */
     t.deadline_us = 10000000;
     t.rectify = which == FULL;
     t.dense = t.stixel = which == FULL || which == ROAD;
     t.rig_offset = which == PLAIN;
-    t.window = which == FLIGHT || which == UNREAD;
+    t.vio = which == FLIGHT || which == VISION_ONLY;
     t.map = VFRONT_MAP && which != ROAD;
-    if (which == PLACES) t.stereo = 0; /* 96 key points are too few for depths as well */
+    if (which == LOOPS) t.stereo = 0; /* 96 key points are too few for depths as well */
     t.track_template_frames = 3;
-    t.track_target = which == PLACES ? 3 : 100;
+    t.track_target = which == LOOPS ? 3 : 100;
     t.track_back_mpx = 500;
     assert_int_equal(vfront_init(&pair_vf, &rig, &t, PORT), VFRONT_OK);
-    struct vf_state *s = state_of(&pair_vf);
-    for (uint64_t i = 0; i < FRAMES && (way == WAYS || differs == FRAMES); i++) {
+    struct vf_context *s = context_of(&pair_vf);
+    for (uint64_t i = 0; i < FRAMES && (variant == VARIANTS || differs == FRAMES); i++) {
         const vfront_frame_t f = frame_at(which, i);
         const vfront_result_t *r;
         if (i == 4 && which < FLIGHT) assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
-        if (!member && way != WAYS) noise(s->memory, s->parity);
-        if (member && i) spoil(s->memory, member, way, s->parity);
+        if (!member && variant != VARIANTS) noise(s->memory, s->parity);
+        if (member && i) spoil(s->memory, member, variant, s->parity);
         assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
-        if (way == WAYS && which == FLIGHT) has_state[i] = r->nav.state == VFRONT_NAV_GOOD;
-        if (way == WAYS && which == UNREAD) has_unread[i] = r->nav.state == VFRONT_NAV_STEREO_ONLY;
+        if (variant == VARIANTS && which == FLIGHT) has_state[i] = r->nav.state == VFRONT_NAV_GOOD;
+        if (variant == VARIANTS && which == VISION_ONLY) has_vision_only[i] = r->nav.state == VFRONT_NAV_STEREO_ONLY;
         const uint64_t digest = vfront_digest(r);
 #if VFRONT_MAP
-        if (way == WAYS && which == PLACES) loops = r->loops_count ? (int)r->loops[0].state : 0;
+        if (variant == VARIANTS && which == LOOPS) loops = r->loops_count ? (int)r->loops[0].state : 0;
 #endif
-        if (way == WAYS) undisturbed[which][i] = digest;
+        if (variant == VARIANTS) undisturbed[which][i] = digest;
         if (digest != undisturbed[which][i] && differs == FRAMES) differs = i;
     }
     vfront_shutdown(&pair_vf);
     return differs;
 }
 
-/** 1: the sequence is run. Of those with kernels that are emulated, half: for time. */
+/** 1 if a sequence is run. With emulated kernels half of them, for time. */
 static int is_flown(enum sequence which)
 {
-    return PORT == VFRONT_PORT_HOST || which == FULL || which == FLIGHT || which == PLACES;
+    return PORT == VFRONT_PORT_HOST || which == FULL || which == FLIGHT || which == LOOPS;
 }
 
 static void complete(void **state)
@@ -281,15 +283,15 @@ static void needed(void **state)
     assert_int_equal(loops, VFRONT_MAP ? VFRONT_LOOP_ACCEPTED : 0);
     for (uint64_t i = 0; i < FRAMES; i++) {
         assert_int_equal(has_state[i], i >= RENDERED_BEGINS);
-        assert_int_equal(has_unread[i], i >= 2);
+        assert_int_equal(has_vision_only[i], i >= 2);
     }
     for (size_t i = 0; i < COUNT(listed); i++) {
-        const struct place *p = &listed[i];
-        int differs = !strcmp(p->name, "bearing.first"); /* the kernels of match read it alone */
+        const struct arena_member *p = &listed[i];
+        int differs = !strcmp(p->name, "bearing.first"); /* only the kernels of match read it */
         for (enum sequence which = 0; which < SEQUENCES && !differs; which++)
-            for (enum way way = 0; way < WAYS && !differs; way++) {
-                if (way == PATTERN && !any_bits(p->name)) continue;
-                differs = fly(which, p, way) < FRAMES;
+            for (enum variant variant = 0; variant < VARIANTS && !differs; variant++) {
+                if (variant == PATTERN && !any_bits(p->name)) continue;
+                differs = fly(which, p, variant) < FRAMES;
             }
         if (!differs) print_message("%s makes no difference\n", p->name);
         spare += !differs;
@@ -308,6 +310,6 @@ int main(void)
     pair_draw();
     rendered_draw();
     for (enum sequence which = 0; which < SEQUENCES; which++)
-        if (is_flown(which)) fly(which, NULL, WAYS);
+        if (is_flown(which)) fly(which, NULL, VARIANTS);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Time and continuity through the public interface: stamps that are refused and clocks that are set, gyro readings that
- * reach both frames or do not, paths that end or go on, first values of counters and ids. */
+/* Time and continuity through the public interface: rejected timestamps and clock changes, gyro samples that cover both
+ * frames or not, motion chains that end or continue, initial values of counters and ids. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -12,22 +12,22 @@
 #define END UINT64_MAX
 
 static const vfront_result_t *result;
-static uint64_t number; /* of the picture to come */
+static uint64_t number; /* number of the next image */
 
-/* ---- stamps ------------------------------------------------------------------------------------------------------ */
+/* ---- timestamps -------------------------------------------------------------------------------------------------- */
 
-enum verdict { TAKEN, REFUSED, CLOCK_SET, BAD_PICTURE, BAD_GYRO, BAD_SKEW, RESET };
-static const char *const verdict_name[] = {"taken",    "refused",  "clock set", "bad picture",
+enum outcome { TAKEN, REFUSED, CLOCK_SET, BAD_PICTURE, BAD_GYRO, BAD_SKEW, RESET };
+static const char *const outcome_name[] = {"taken",    "refused",  "clock set", "bad picture",
                                            "bad gyro", "bad skew", "reset"};
 
-/** A stamp offered to a front end, and what must come of it. The BAD_... have another fault beside, and are refused for
- *  that. */
+/** A timestamp offered to a front end, and the expected outcome. Frames with BAD_... have another fault too, and are
+ *  refused for it. */
 struct offer {
     uint64_t t_ns;
-    enum verdict verdict;
+    enum outcome outcome;
 };
 
-/** Offers a frame to pair_vf; its twin sees what is accepted, and is reset where a clock was set. */
+/** Offers a frame to pair_vf. Its twin sees only accepted frames, and is reset when a clock was set. */
 static void offer(const struct offer *o, const char *script, size_t line)
 {
     static const vfront_gyro_t wrong[2] = {{7, {0, 0, 0}}, {7, {0, 0, 0}}};
@@ -36,27 +36,27 @@ static void offer(const struct offer *o, const char *script, size_t line)
     const vfront_result_t *other, *got;
     vfront_frame_t f = pair_frame(number++);
     f.t_ns = o->t_ns;
-    if (o->verdict == RESET) {
+    if (o->outcome == RESET) {
         assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
         assert_int_equal(vfront_reset(&pair_twin), VFRONT_OK);
         return;
     }
-    if (o->verdict == BAD_PICTURE) f.picture[VFRONT_CAMERAS - 1].data = NULL;
-    if (o->verdict == BAD_GYRO) f.gyro = wrong, f.gyro_count = 2;
-    if (o->verdict == BAD_SKEW) f.picture[0].t_ns = f.t_ns ^ 1ull << 40;
+    if (o->outcome == BAD_PICTURE) f.picture[VFRONT_CAMERAS - 1].data = NULL;
+    if (o->outcome == BAD_GYRO) f.gyro = wrong, f.gyro_count = 2;
+    if (o->outcome == BAD_SKEW) f.picture[0].t_ns = f.t_ns ^ 1ull << 40;
     const vfront_status_t status = vfront_step(&pair_vf, &f, &got);
-    if (status != want[o->verdict] || (o->verdict == REFUSED && !strstr(vfront_detail(&pair_vf), "frame.t_ns")) ||
-        (o->verdict == BAD_SKEW && !strstr(vfront_detail(&pair_vf), "frame_skew_us")))
-        fail_msg("%s, line %d, %s: %s: %s", script, (int)line, verdict_name[o->verdict], vfront_status_name(status),
+    if (status != want[o->outcome] || (o->outcome == REFUSED && !strstr(vfront_detail(&pair_vf), "frame.t_ns")) ||
+        (o->outcome == BAD_SKEW && !strstr(vfront_detail(&pair_vf), "frame_skew_us")))
+        fail_msg("%s, line %d, %s: %s: %s", script, (int)line, outcome_name[o->outcome], vfront_status_name(status),
                  vfront_detail(&pair_vf));
     if (status) return;
     result = got;
-    if (o->verdict == CLOCK_SET) assert_int_equal(vfront_reset(&pair_twin), VFRONT_OK);
+    if (o->outcome == CLOCK_SET) assert_int_equal(vfront_reset(&pair_twin), VFRONT_OK);
     assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK);
     if (vfront_digest(result) != vfront_digest(other) || result->health.reset_counter != other->health.reset_counter)
         fail_msg("%s, line %d: not as after a reset", script, (int)line);
     assert_true(result->t_ns == o->t_ns);
-    if (o->verdict == CLOCK_SET) {
+    if (o->outcome == CLOCK_SET) {
         assert_true(result->frame == 0 && result->health.dt_ns == 0 && result->health.gap == 0);
         assert_int_equal(result->health.state, VFRONT_STARTING);
         assert_true(result->tracks_count > 0 && result->tracks[0].id == 1);
@@ -69,14 +69,14 @@ static void offer(const struct offer *o, const char *script, size_t line)
         for (size_t i_ = 0; i_ < sizeof script / sizeof *script; i_++) offer(&script[i_], #script, i_);                \
     } while (0)
 
-/** One stamp is corrupt, or some that do not agree: their frames are refused, and nothing else. */
+/** A single corrupt timestamp, or several that do not agree: exactly their frames are rejected. */
 static void corrupt_stamps(void **state)
 {
     (void)state;
     static const uint64_t t = 5 * HOUR;
     static const struct offer one[] = {{t, TAKEN},
                                        {t + 33 * MS, TAKEN},
-                                       {END, REFUSED}, /* one bit, all bits, none */
+                                       {END, REFUSED}, /* one bit, all bits, no bits changed */
                                        {t + 66 * MS, TAKEN},
                                        {0, REFUSED},
                                        {t + 99 * MS, TAKEN},
@@ -87,20 +87,20 @@ static void corrupt_stamps(void **state)
                                        {t + 198 * MS + JUMP, TAKEN}, /* the longest gap */
                                        {t + 198 * MS + 2 * JUMP + 1, REFUSED},
                                        {t + 199 * MS + JUMP, TAKEN},
-                                       {t + 199 * MS + JUMP, REFUSED}, /* twice the same */
+                                       {t + 199 * MS + JUMP, REFUSED}, /* the same timestamp twice */
                                        {t + 199 * MS + JUMP - 1, REFUSED},
                                        {t + 199 * MS + JUMP + 1, TAKEN}};
     static const struct offer many[] = {{t, TAKEN},
                                         {END, REFUSED},
                                         {END, REFUSED},
-                                        {END, REFUSED}, /* a clock that stands is none that was set */
+                                        {END, REFUSED}, /* a stopped clock is not a clock that was set */
                                         {END, REFUSED},
                                         {END - 1, REFUSED},
                                         {END - 2, REFUSED},
                                         {END - 3, REFUSED}, /* nor is one that goes back */
                                         {END - 4, REFUSED},
                                         {0, REFUSED},
-                                        {JUMP + 1, REFUSED}, /* nor one that jumps on */
+                                        {JUMP + 1, REFUSED}, /* nor one that jumps ahead repeatedly */
                                         {2 * JUMP + 2, REFUSED},
                                         {3 * JUMP + 3, REFUSED},
                                         {t, REFUSED},
@@ -113,7 +113,7 @@ static void corrupt_stamps(void **state)
     assert_int_equal(result->health.reset_counter, 1);
 }
 
-/** Every second stamp is corrupt, the corrupt ones even as if they were of one clock. */
+/** Every second timestamp is corrupt, also if the corrupt ones agree with each other. */
 static void corrupt_by_turns(void **state)
 {
     (void)state;
@@ -129,7 +129,7 @@ static void corrupt_by_turns(void **state)
     assert_int_equal(result->health.reset_counter, 0);
 }
 
-/** Clocks that are set, forward and back, at both ends of time and one after the other. */
+/** Clocks set forwards and backwards, at both ends of time, and in succession. */
 static void clocks_set(void **state)
 {
     (void)state;
@@ -151,16 +151,17 @@ static void clocks_set(void **state)
                                            {END - 33 * MS, REFUSED},
                                            {END, CLOCK_SET},
                                            {END, REFUSED},
-                                           {t, REFUSED}, /* behind which there is no stamp */
+                                           {t, REFUSED}, /* after the end of time no timestamp follows */
                                            {t + 33 * MS, REFUSED},
                                            {t + 66 * MS, CLOCK_SET},
                                            {t + 99 * MS, TAKEN}};
-    static const struct offer little[] = {{t, TAKEN}, /* back by less than a frame: the third fits without a reset */
+    static const struct offer little[] = {{t, TAKEN}, /* back by less than a frame: the third timestamp fits without a
+                                                         reset */
                                           {t - 40 * MS, REFUSED},
                                           {t - 7 * MS, REFUSED},
                                           {t + 26 * MS, TAKEN},
                                           {t + 59 * MS, TAKEN}};
-    static const struct offer broken[] = {{t, TAKEN}, /* a corrupt stamp in the row begins a new one */
+    static const struct offer broken[] = {{t, TAKEN}, /* a corrupt timestamp starts a new run */
                                           {2 * t, REFUSED},
                                           {2 * t + 33 * MS, REFUSED},
                                           {END, REFUSED},
@@ -169,7 +170,7 @@ static void clocks_set(void **state)
                                           {2 * t + 165 * MS, CLOCK_SET},
                                           {t, REFUSED}, /* a frame of the old clock */
                                           {2 * t + 198 * MS, TAKEN}};
-    static const struct offer first[] = {{END - 5, TAKEN}, /* the very first one is corrupt */
+    static const struct offer first[] = {{END - 5, TAKEN}, /* the very first timestamp is corrupt */
                                          {t, REFUSED},
                                          {t + 33 * MS, REFUSED},
                                          {t + 66 * MS, CLOCK_SET}};
@@ -184,7 +185,7 @@ static void clocks_set(void **state)
     PLAY(first);
 }
 
-/** Frames that are refused for another reason neither count nor end a row; a reset does. */
+/** Frames refused for another reason neither extend nor end a run of rejected timestamps; a reset ends it. */
 static void other_refusals(void **state)
 {
     (void)state;
@@ -196,13 +197,14 @@ static void other_refusals(void **state)
                                            {t + 35 * MS, BAD_SKEW},
                                            {2 * t + 33 * MS, REFUSED},
                                            {t + 36 * MS, BAD_PICTURE},
-                                           {2 * t + 66 * MS, BAD_PICTURE}, /* the third, but refused all the same */
+                                           {2 * t + 66 * MS, BAD_PICTURE}, /* the third of the run, refused for another
+                                                                              reason */
                                            {2 * t + 66 * MS, BAD_GYRO},
                                            {2 * t + 66 * MS, BAD_SKEW},
                                            {2 * t + 99 * MS, CLOCK_SET},
                                            {2 * t + 132 * MS, TAKEN}};
     static const struct offer unharmed[] = {
-        {t, TAKEN}, /* after the third was refused the old clock goes on, too */
+        {t, TAKEN}, /* after that the old clock is still accepted */
         {t + 33 * MS, TAKEN}, {2 * t, REFUSED},          {2 * t + 33 * MS, REFUSED}, {2 * t + 66 * MS, BAD_PICTURE},
         {t + 66 * MS, TAKEN}, {2 * t + 99 * MS, REFUSED}};
     static const struct offer reset[] = {{t, TAKEN},
@@ -210,7 +212,7 @@ static void other_refusals(void **state)
                                          {2 * t + 33 * MS, REFUSED},
                                          {0, RESET},
                                          {t - HOUR, TAKEN},
-                                         {2 * t + 66 * MS, REFUSED}, /* the two before are forgotten */
+                                         {2 * t + 66 * MS, REFUSED}, /* the two before the reset are forgotten */
                                          {2 * t + 99 * MS, REFUSED},
                                          {2 * t + 132 * MS, CLOCK_SET}};
     PLAY(between);
@@ -221,7 +223,7 @@ static void other_refusals(void **state)
     PLAY(reset);
 }
 
-/** The bound is the tuning's, at both ends of its range. */
+/** The bound is that of the tuning, at both ends of its range. */
 static void bounds(void **state)
 {
     (void)state;
@@ -232,7 +234,7 @@ static void bounds(void **state)
         const struct offer script[] = {{t, TAKEN},
                                        {t + jump, TAKEN},
                                        {t + 2 * jump + 1, REFUSED},
-                                       {t + 3 * jump + 2, REFUSED}, /* not within the bound of the one before */
+                                       {t + 3 * jump + 2, REFUSED}, /* beyond the bound from the previous one */
                                        {t + 4 * jump + 2, REFUSED},
                                        {t + 5 * jump + 2, CLOCK_SET},
                                        {t + 6 * jump + 2, TAKEN}};
@@ -245,19 +247,19 @@ static void bounds(void **state)
     }
 }
 
-/** Any stamps against a form of the rule that looks back over the whole history. */
+/** Random timestamps against a form of the rule that searches the whole history. */
 static void any_stamps(void **state)
 {
     (void)state;
     enum { STEPS = 300 };
     static uint64_t stamp[STEPS];
-    static enum verdict verdict[STEPS];
+    static enum outcome outcome[STEPS];
     int seen[3] = {0};
     uint64_t clock = HOUR;
     const vfront_rig_t rig = pair_cameras();
     vfront_tuning_t t;
     vfront_tuning_default(&t);
-    t.select_points = t.ego = 0; /* tracks alone: faster */
+    t.select_points = t.ego = 0; /* tracks only, which is faster */
     pair_start_with(&rig, &t);
     number = 0;
     for (uint32_t i = 0; i < STEPS; i++) {
@@ -266,22 +268,22 @@ static void any_stamps(void **state)
         if (dice == 1) clock = clock > 2 * HOUR ? clock - HOUR - some : some;
         clock += 1 + some % (40 * MS);
         stamp[i] = dice == 2 ? (uint64_t)some << 32 : dice == 3 ? clock ^ 1ull << some % 64 : clock;
-        uint32_t last = i; /* accepted one; i: none */
+        uint32_t last = i; /* last accepted one; i: none */
         for (uint32_t k = 0; k < i; k++)
-            if (verdict[k] != REFUSED) last = k;
+            if (outcome[k] != REFUSED) last = k;
         const uint64_t after = last < i ? stamp[last] : 0;
-        verdict[i] = last == i || (stamp[i] > after && stamp[i] - after <= JUMP) ? TAKEN : REFUSED;
-        if (verdict[i] == REFUSED && i >= last + 3 && stamp[i] > stamp[i - 1] && stamp[i] - stamp[i - 1] <= JUMP &&
+        outcome[i] = last == i || (stamp[i] > after && stamp[i] - after <= JUMP) ? TAKEN : REFUSED;
+        if (outcome[i] == REFUSED && i >= last + 3 && stamp[i] > stamp[i - 1] && stamp[i] - stamp[i - 1] <= JUMP &&
             stamp[i - 1] > stamp[i - 2] && stamp[i - 1] - stamp[i - 2] <= JUMP)
-            verdict[i] = CLOCK_SET;
-        const struct offer o = {stamp[i], verdict[i]};
+            outcome[i] = CLOCK_SET;
+        const struct offer o = {stamp[i], outcome[i]};
         offer(&o, "any stamps", i);
-        seen[verdict[i]]++;
+        seen[outcome[i]]++;
     }
     assert_true(seen[TAKEN] > 100 && seen[REFUSED] > 50 && seen[CLOCK_SET] > 10);
 }
 
-/** The middle of an exposure does not wrap at the end of time. */
+/** The middle of an exposure does not overflow at the end of time. */
 static void middle_at_the_end(void **state)
 {
     (void)state;
@@ -295,8 +297,7 @@ static void middle_at_the_end(void **state)
     assert_true(result->t_mid_ns == END);
 }
 
-/** A short exposure behind a long one may have its middle before that of the long one: no time for readings to be
- *  integrated over. */
+/** A short exposure after a long one may have the earlier middle: no interval for IMU samples. */
 static void middle_goes_back(void **state)
 {
     (void)state;
@@ -322,48 +323,48 @@ static void middle_goes_back(void **state)
     assert_true(digest[0] == digest[1]);
 }
 
-/* ---- gyro readings ----------------------------------------------------------------------------------------------- */
+/* ---- gyro samples ------------------------------------------------------------------------------------------------ */
 
 #define US 1000
-#define BETWEEN_US 33000 /* from the middle of one frame's exposure to that of the next */
+#define BETWEEN_US 33000 /* from the middle of one frame's exposure to that of the next [us] */
 enum { MOST = 8 };
 
-/** Times of readings since the middle of exposure of the frame before [us], and whether they are too short. */
+/** Times of samples since the middle of exposure of the previous frame [us], and whether they cover too little. */
 static const struct {
     int32_t count, at_us[MOST];
     uint32_t is_short;
-} readings[] = {
-    {2, {0, 33000}, 0},                  /* both frames */
-    {2, {-20000, 40000}, 0},             /* beyond both */
+} sample_sets[] = {
+    {2, {0, 33000}, 0},                  /* at both frames */
+    {2, {-20000, 40000}, 0},             /* beyond both frames */
     {4, {0, 10000, 20000, 30000}, 0},    /* before the second frame by less than an interval */
     {4, {5000, 15000, 25000, 35000}, 0}, /* after the first */
-    {4, {-5000, 5000, 15000, 25000}, 0}, /* one before */
-    {2, {15000, 25000}, 0},              /* first: one and a half intervals of 10 ms */
+    {4, {-5000, 5000, 15000, 25000}, 0}, /* one before the first */
+    {2, {15000, 25000}, 0},              /* first sample late by one and a half intervals of 10 ms */
     {2, {15001, 25001}, 1},              /* more */
-    {2, {8000, 18000}, 0},               /* last: one and a half */
+    {2, {8000, 18000}, 0},               /* last sample early by one and a half intervals */
     {2, {7999, 17999}, 1},               /* more */
-    {2, {0, 10000}, 1},                  /* half of the time only */
-    {2, {20000, 33000}, 1},              /* the other half */
-    {3, {-30000, -20000, -10000}, 1},    /* the first frame, but not the second */
-    {1, {16000}, 1},                     /* one alone, wherever it lies */
+    {2, {0, 10000}, 1},                  /* first half of the time only */
+    {2, {20000, 33000}, 1},              /* second half of the time only */
+    {3, {-30000, -20000, -10000}, 1},    /* at the first frame, but not the second */
+    {1, {16000}, 1},                     /* a single sample */
     {1, {0}, 1},
     {1, {33000}, 1},
-    {0, {0}, 1},                                           /* a gyro, but no reading */
+    {0, {0}, 1},                                           /* a gyro without samples */
     {5, {-40000, -30000, -20000, -10000, 0}, 1},           /* all before */
-    {5, {33000, 43000, 53000, 63000, 73000}, 1},           /* all behind */
+    {5, {33000, 43000, 53000, 63000, 73000}, 1},           /* all after */
     {8, {0, 1000, 2000, 3000, 4000, 5000, 6000, 7000}, 1}, /* 1 kHz, a quarter of the time */
-    {8, {0, 1, 2, 3, 4, 5, 6, 33000}, 0},                  /* unevenly; interval: their mean */
+    {8, {0, 1, 2, 3, 4, 5, 6, 33000}, 0},                  /* uneven intervals; their mean counts */
     {3, {12000, 12001, 33000}, 0},                         /* mean 10.5 ms */
     {3, {15751, 15752, 36750}, 1},                         /* mean 10.4995 ms: 15.749 ms at most */
 };
 
-/** The second frame of a flight, with or without readings of a fast turn, or a matrix. */
+/** Runs the second frame of a flight, with or without samples of a fast rotation, or a matrix. */
 static void second_frame(vfront_t *vf, const vfront_gyro_t *gyro, uint32_t count, const double *R, vfront_result_t *out)
 {
     vfront_frame_t f = pair_frame(0);
     const vfront_result_t *r;
     assert_int_equal(vfront_reset(vf), VFRONT_OK);
-    f.gyro = gyro; /* the first frame has no use for them, and no flag */
+    f.gyro = gyro; /* the first frame ignores them, without a flag */
     f.gyro_count = gyro ? 1 : 0;
     assert_int_equal(vfront_step(vf, &f, &r), VFRONT_OK);
     assert_int_equal(r->health.gyro_short, 0);
@@ -375,14 +376,14 @@ static void second_frame(vfront_t *vf, const vfront_gyro_t *gyro, uint32_t count
     *out = *r;
 }
 
-/** Digest of a result but for its flag. */
+/** Digest of a result without its flag. */
 static uint64_t digest_without_flag(vfront_result_t *r)
 {
     r->health.gyro_short = 0;
     return vfront_digest(r);
 }
 
-/** Readings that are too short are told of, and are as none; others are a prior. */
+/** Samples that cover too little are reported and ignored; others are a prior. */
 static void gyro_reaches(void **state)
 {
     (void)state;
@@ -392,38 +393,38 @@ static void gyro_reaches(void **state)
     second_frame(&pair_vf, NULL, 0, turn, &matrix);
     assert_int_equal(none.health.gyro_short | matrix.health.gyro_short, 0);
     assert_true(none.tracks_count > 10 && vfront_digest(&none) != vfront_digest(&matrix));
-    for (size_t i = 0; i < sizeof readings / sizeof *readings; i++) {
+    for (size_t i = 0; i < sizeof sample_sets / sizeof *sample_sets; i++) {
         vfront_gyro_t gyro[MOST];
         const vfront_frame_t before = pair_frame(0);
-        const uint32_t count = (uint32_t)readings[i].count, is_short = readings[i].is_short;
+        const uint32_t count = (uint32_t)sample_sets[i].count, is_short = sample_sets[i].is_short;
         for (uint32_t k = 0; k < MOST; k++) {
-            const int64_t at_ns = (int64_t)readings[i].at_us[k < count ? k : 0] * US;
+            const int64_t at_ns = (int64_t)sample_sets[i].at_us[k < count ? k : 0] * US;
             gyro[k] = (vfront_gyro_t){before.t_ns + before.exposure_ns / 2 + (uint64_t)at_ns,
                                       {0.3, 0.4, -0.2 + 1e-9 * k}};
         }
         second_frame(&pair_vf, gyro, count, NULL, &given);
         if (given.health.gyro_short != is_short) fail_msg("line %d: %u", (int)i, given.health.gyro_short);
         if ((digest_without_flag(&given) == vfront_digest(&none)) != is_short) fail_msg("line %d: prior", (int)i);
-        second_frame(&pair_vf, gyro, count, turn, &both); /* the matrix takes precedence, and the flag stays */
+        second_frame(&pair_vf, gyro, count, turn, &both); /* the matrix takes precedence; the flag is still set */
         assert_int_equal(both.health.gyro_short, is_short);
         assert_true(digest_without_flag(&both) == vfront_digest(&matrix));
     }
 }
 
-/** Readings that are all equal to the bit, at least as many as the tuning says: told of, and as none. */
+/** Samples all equal to the bit, at least as many as the tuning sets: reported and ignored. */
 static void gyro_stuck(void **state)
 {
     (void)state;
     static vfront_result_t none, given;
     for (uint32_t least = 0; least <= 5; least += 5)
         for (uint32_t count = 3; count <= 6; count++)
-            for (uint32_t other = 0; other <= count; other++) { /* the reading that differs; count: none */
+            for (uint32_t other = 0; other <= count; other++) { /* index of the differing sample; count: none */
                 const vfront_frame_t before = pair_frame(0);
                 const int stuck = least && count >= least && other == count;
                 vfront_gyro_t gyro[MOST];
                 vfront_tuning_t tuning;
                 vfront_tuning_default(&tuning);
-                tuning.gyro_stuck_readings = (int32_t)least;
+                tuning.gyro_stuck_samples = (int32_t)least;
                 for (uint32_t k = 0; k < count; k++) {
                     const uint64_t t_ns = before.t_ns + before.exposure_ns / 2 + k * 33 * MS / (count - 1);
                     gyro[k] = (vfront_gyro_t){t_ns, {0.3, 0.4, k == other ? 0.2 + 1e-15 : 0.2}};
@@ -441,7 +442,7 @@ static void gyro_stuck(void **state)
             }
 }
 
-/** The flag is of what is given, whether there is a calibration or not. */
+/** The flag describes the samples, with or without a calibration. */
 static void gyro_uncalibrated(void **state)
 {
     (void)state;
@@ -457,7 +458,7 @@ static void gyro_uncalibrated(void **state)
     assert_true(digest_without_flag(&given) == vfront_digest(&none));
 }
 
-/** At the end of time differences are what they are. */
+/** Differences do not overflow at the end of time. */
 static void gyro_at_the_end(void **state)
 {
     (void)state;
@@ -481,11 +482,11 @@ static void gyro_at_the_end(void **state)
     }
 }
 
-/* ---- paths ------------------------------------------------------------------------------------------------------- */
+/* ---- motion chains ----------------------------------------------------------------------------------------------- */
 
 static uint8_t dark[VFRONT_CAMERAS][VFRONT_WIDTH * VFRONT_HEIGHT];
 
-/** A frame whose pictures have a share of their light. */
+/** A frame whose images have a percentage of their brightness. */
 static vfront_frame_t dimmed(uint64_t i, int percent)
 {
     vfront_frame_t f = pair_frame(i);
@@ -503,22 +504,23 @@ static int is_known(const vfront_result_t *r)
     return r->relative.state == VFRONT_MOTION_GOOD || r->relative.state == VFRONT_MOTION_ROTATION;
 }
 
-/** Light that goes, little or all of it: the path goes on while the motion is known, and ends where nothing is. */
-static void light_goes(void **state)
+/** Brightness lost partly or fully: the motion chain continues while the motion is known, and ends otherwise. */
+static void brightness_fails(void **state)
 {
     (void)state;
-    static const int light_percent[] = {100, 100, 70, 70, 0, 100, 100, 0, 0, 100, 70, 0, 100, 100};
+    static const int brightness_percent[] = {100, 100, 70, 70, 0, 100, 100, 0, 0, 100, 70, 0, 100, 100};
     uint32_t resets = 0, breaks = 0, alive = 0, known_without_tracks = 0;
     int known = 0, metric = 0;
     const vfront_rig_t rig = pair_cameras();
     vfront_tuning_t t;
     vfront_tuning_default(&t);
-    t.track_light = VFRONT_LIGHT_NONE; /* so that tracks end where the light changes; descriptors stand it */
+    /* so that tracks end when brightness changes; descriptors are robust to it */
+    t.track_photometric = VFRONT_PHOTOMETRIC_NONE;
     t.track_residual_grey = 6;
     t.track_residual_percent = 0;
     pair_start_with(&rig, &t);
-    for (uint64_t i = 0; i < sizeof light_percent / sizeof *light_percent; i++) {
-        const vfront_frame_t f = dimmed(i, light_percent[i]);
+    for (uint64_t i = 0; i < sizeof brightness_percent / sizeof *brightness_percent; i++) {
+        const vfront_frame_t f = dimmed(i, brightness_percent[i]);
         const vfront_result_t *other;
         assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
         assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK);
@@ -538,15 +540,15 @@ static void light_goes(void **state)
     assert_true(resets >= 2 && breaks >= 2 && known_without_tracks >= 1);
 }
 
-/* ---- first values ------------------------------------------------------------------------------------------------ */
+/* ---- initial values ---------------------------------------------------------------------------------------------- */
 
-/** A front end that takes over counts on; all else is as if it had begun at 0. */
+/** A restarted front end continues the counters; everything else starts at 0. */
 static void takes_over(void **state)
 {
     (void)state;
     static const struct {
-        int32_t id, breaks, resets;
-    } first[] = {{1, 0, 0}, {5001, 3, 7}, {INT32_MAX, INT32_MAX, INT32_MAX}};
+        int32_t id, count;
+    } first[] = {{1, 0}, {5001, 7}, {INT32_MAX, INT32_MAX}};
     const vfront_rig_t rig = pair_cameras();
     uint64_t digest[3][6];
     for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
@@ -554,11 +556,10 @@ static void takes_over(void **state)
         vfront_tuning_t t;
         vfront_tuning_default(&t);
         assert_int_equal(vfront_tuning_set(&t, "first_track_id", first[i].id), VFRONT_OK);
-        assert_int_equal(vfront_tuning_set(&t, "first_motion_breaks", first[i].breaks), VFRONT_OK);
-        assert_int_equal(vfront_tuning_set(&t, "first_reset_counter", first[i].resets), VFRONT_OK);
+        assert_int_equal(vfront_tuning_set(&t, "first_counter", first[i].count), VFRONT_OK);
         assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
-        for (uint32_t round = 0; round < 2; round++) { /* after a reset ids and breaks begin there again */
-            uint32_t resets = (uint32_t)first[i].resets + round * 2;
+        for (uint32_t round = 0; round < 2; round++) { /* after a reset ids and chain counts restart there */
+            uint32_t resets = (uint32_t)first[i].count + round * 2;
             for (uint64_t k = 0; k < 6; k++) {
                 const vfront_frame_t f = k == 3 ? dimmed(k, 0) : pair_frame(k);
                 assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
@@ -566,7 +567,7 @@ static void takes_over(void **state)
                 if (k == 0) assert_true(copy.tracks[0].id == (uint64_t)first[i].id);
                 resets += k == 3;
                 assert_int_equal(copy.health.reset_counter, resets);
-                copy.health.motion_breaks -= (uint32_t)first[i].breaks;
+                copy.health.motion_breaks -= (uint32_t)first[i].count;
                 for (uint32_t n = 0; n < copy.tracks_count; n++) copy.tracks[n].id -= (uint64_t)first[i].id - 1;
                 for (uint32_t n = 0; n < copy.lost_count; n++) copy.lost[n].id -= (uint64_t)first[i].id - 1;
                 const uint64_t got = vfront_digest(&copy);
@@ -585,9 +586,10 @@ static void takes_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PAIR(corrupt_stamps),    PAIR(corrupt_by_turns),  PAIR(clocks_set),   PAIR(other_refusals),   LONE(bounds),
-        LONE(any_stamps),        PAIR(middle_at_the_end), PAIR(gyro_reaches), PAIR(middle_goes_back), PAIR(gyro_stuck),
-        LONE(gyro_uncalibrated), PAIR(gyro_at_the_end),   LONE(light_goes),   LONE(takes_over),
+        PAIR(corrupt_stamps),   PAIR(corrupt_by_turns), PAIR(clocks_set),        PAIR(other_refusals),
+        LONE(bounds),           LONE(any_stamps),       PAIR(middle_at_the_end), PAIR(gyro_reaches),
+        PAIR(middle_goes_back), PAIR(gyro_stuck),       LONE(gyro_uncalibrated), PAIR(gyro_at_the_end),
+        LONE(brightness_fails), LONE(takes_over),
     };
     return pair_run("clock", tests, sizeof tests / sizeof *tests);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The CUDA port with VFRONT_CUBLAS, on a runtime without a GPU (tests/fake/cudart.c) and a cuBLAS that does nothing but
- * fail as it is told: each of its statuses becomes one of vfront's and is named, its handle is given back, the host
- * port takes over where it may, and only results that it had a part in say so. That it solves anything is shown by
- * vfcheck, on a GPU. */
+/* The CUDA port with VFRONT_CUBLAS, on a runtime without a GPU (tests/fake/cudart.c) and a cuBLAS that only fails on
+ * request. Each of its statuses becomes a named status of vfront, its handle is released, and the host port takes over
+ * if allowed. Only results that depend on cuBLAS carry the flag. vfcheck tests its solutions on a GPU. */
 #include "tests/fixture/pair.h"
 
 #include <stdlib.h>
 
-#include "kernels/geometry/cublas.h"
+#include "kernels/ego/cublas.h"
 #include "port/cuda/cuda.h"
 
 static cublasStatus_t create_fails, launch_fails;
@@ -37,7 +36,7 @@ cudaError_t __wrap_vf_ego_cuda(const struct vf_ego_view *s, cudaStream_t stream)
     return error ? error : __real_vf_ego_cuda(s, stream);
 }
 
-/** All that cuBLAS can say, and what vfront says then; the last is none that is known. */
+/** All statuses of cuBLAS, and vfront's status for each; the last one is unknown. */
 static const struct {
     int status;
     vfront_status_t should;
@@ -48,7 +47,7 @@ static const struct {
              {14, VFRONT_E_DEVICE, "internal error"}, {15, VFRONT_E_DEVICE, "not supported"},
              {16, VFRONT_E_DEVICE, "license error"},  {99, VFRONT_E_DEVICE, "unknown status"}};
 
-/** The flags of a motion between two frames on a port, which must be the one that is wished. */
+/** Flags of a motion between two frames on a port. Requires that `wish` selects `port`. */
 static uint32_t flags_on(vfront_port_t wish, vfront_port_t port)
 {
     const vfront_rig_t rig = pair_cameras();

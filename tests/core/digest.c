@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Digests of what the library makes of pictures that the tests draw with integers alone: the same on every machine and
- * port. In a config with VFRONT_MAP those of keyframes and loops, tests/map/golden.txt; else all others,
- * tests/golden.txt.
- *   digest [--write] FILE    compares with FILE, on the host port and, where there is a device, on the CUDA port; or
- *   writes it */
+/* Digests of results on images drawn with integers only: the same on every machine and port. A config with VFRONT_MAP
+ * has those of keyframes and loops, tests/map/golden.txt; otherwise all others, tests/golden.txt.
+ * digest [--write] FILE    compares with FILE on the host port and, with a device, on the CUDA port; or writes it */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/fixture/scene.c" /* drawn, not linked: one file, so that it is easily taken to a board */
+#include "tests/fixture/scene.c" /* included as source, so that the test is a single file to copy to a board */
 
 #define FRAMES 12
 #define LINES 512
@@ -21,13 +19,13 @@ struct flight {
     const char *tuning; /* "name=value name=value" */
     unsigned with;
 };
-/* Input beside the pictures; and cameras that are calibrated as a pair, the second one of a smaller size and turned,
- * or fisheyes; an IMU that goes along at constant velocity. */
+/* Input besides the images. Cameras calibrated as a pair, the second smaller and rotated, or fisheyes. An IMU at
+ * constant velocity. */
 enum {
     STATIC_MASK = 1,
     FRAME_MASK = 2,
     TURN = 4,
-    LIGHT = 8,
+    BRIGHTNESS = 8,
     BLANK = 16,
     PAIR = 32,
     UNLIKE = 64,
@@ -40,14 +38,14 @@ enum {
 static const struct flight flights[] = {
     {"plain", {320, 240, 1, 24, 7}, 1, VFRONT_GREY8, "", 0},
     {"stereo", {752, 480, 2, 60, -17}, 2, VFRONT_GREY8, "", 0},
-    {"odd", {641, 479, 3, -31, 12}, 1, VFRONT_GREY8, "detect_score=2 detect_radius=3 track_light=1", 0},
+    {"odd", {641, 479, 3, -31, 12}, 1, VFRONT_GREY8, "detect_score=2 detect_radius=3 track_photometric=1", 0},
     {"tiny",
      {17, 31, 4, 3, 3},
      1,
      VFRONT_GREY8,
      "detect_border_px=3 cell_width_px=4 cell_height_px=5 track_distance_px=0",
      0},
-    {"grey12", {400, 300, 5, 16, 16}, 2, VFRONT_GREY12, "detect_levels=3 detect_arc=9 track_light=0", 0},
+    {"grey12", {400, 300, 5, 16, 16}, 2, VFRONT_GREY12, "detect_levels=3 track_photometric=0", 0},
     {"yuyv", {333, 222, 6, 45, 0}, 1, VFRONT_YUYV, "track_patch8_level=1 track_back_mpx=500", 0},
     {"fast",
      {640, 480, 7, 480, 160},
@@ -59,18 +57,18 @@ static const struct flight flights[] = {
      {640, 360, 8, 11, 5},
      1,
      VFRONT_NV12,
-     "detect_threshold=40 detect_threshold_low=6 detect_score=0 track_light=2",
+     "detect_threshold=40 detect_threshold_low=6 detect_score=0 track_photometric=2",
      0},
     {"masks", {320, 240, 9, 30, 30}, 2, VFRONT_GREY8, "", STATIC_MASK | FRAME_MASK},
     {"turn", {320, 240, 10, -400, 0}, 1, VFRONT_GREY8, "track_prior=1 track_retry=0", TURN},
-    {"light", {320, 240, 11, 20, 9}, 1, VFRONT_GREY8, "", LIGHT},
-    {"blank", {320, 240, 12, 20, 9}, 1, VFRONT_GREY10, "track_light=1", BLANK},
+    {"light", {320, 240, 11, 20, 9}, 1, VFRONT_GREY8, "", BRIGHTNESS},
+    {"blank", {320, 240, 12, 20, 9}, 1, VFRONT_GREY10, "track_photometric=1", BLANK},
     {"full", {1920, 1200, 13, 150, 75}, 1, VFRONT_GREY16, "", 0},
     {"points",
      {480, 360, 15, 33, 8},
      2,
      VFRONT_GREY8,
-     "track_target=0 select_points=300 select_window_px=3 detect_rank=1 detect_arc_most=16",
+     "track_target=0 select_points=300 select_aggregate_px=3 detect_rank=1 detect_arc_most=16",
      0},
     {"together",
      {480, 360, 16, 9, 40},
@@ -109,16 +107,18 @@ static const struct flight flights[] = {
      2,
      VFRONT_GREY8,
      "stereo_disparity_px=20 match_ratio_percent=100",
-     PAIR | FISHEYE | LIGHT},
+     PAIR | FISHEYE | BRIGHTNESS},
     {"flat", {480, 480, 23, 17, 17}, 2, VFRONT_GREY8, "rectify=1 rectify_focal_percent=60", PAIR | FISHEYE | BLANK},
     {"unguided",
      {480, 360, 24, 90, 50},
      2,
      VFRONT_GREY8,
-     "match_guided=0 match_distance=80 match_turn_deg=10",
-     PAIR | LIGHT},
-    {"state", {480, 360, 25, 64, 20}, 2, VFRONT_GREY8, "window=1", PAIR | IMU},
-    {"level", {480, 360, 26, -40, 90}, 2, VFRONT_GREY8, "window=1 rectify=1", PAIR | IMU},
+     "match=2 match_distance=80 match_turn_deg=10",
+     PAIR | BRIGHTNESS},
+    {"state", {480, 360, 25, 64, 20}, 2, VFRONT_GREY8, "vio=1", PAIR | IMU},
+    {"level", {480, 360, 26, -40, 90}, 2, VFRONT_GREY8, "vio=1 rectify=1", PAIR | IMU},
+    {"tracks", {480, 360, 29, 40, -30}, 2, VFRONT_GREY8, "vio=1 select_points=0", PAIR | IMU},
+    {"sparse", {480, 360, 30, 40, -30}, 2, VFRONT_GREY8, "select_points=150", PAIR},
     {"places", {480, 360, 27, 12, 5}, 2, VFRONT_GREY8, "map=1 track_target=3", MAP | PAIR},
     {"turns", {480, 360, 28, 10, -6}, 1, VFRONT_GREY8, "map=1 track_target=3", MAP},
 };
@@ -129,7 +129,7 @@ static uint8_t grey[VFRONT_PICTURE_BYTES], packed[VFRONT_CAMERAS][VFRONT_INPUT_B
 static uint8_t mask[2][VFRONT_PICTURE_BYTES];
 static double R_cur_prev[9];
 
-/** A disc, and stripes. */
+/** Draws a disc and stripes as masks. */
 static void draw_masks(const struct scene *s)
 {
     for (int32_t y = 0; y < s->height_px; y++)
@@ -139,18 +139,18 @@ static void draw_masks(const struct scene *s)
         }
 }
 
-/** Light that comes and goes, and pictures of nothing. */
-static void change_light(const struct flight *f, int i)
+/** Varies the brightness, and blanks some images. */
+static void change_brightness(const struct flight *f, int i)
 {
     for (int32_t k = 0; k < f->scene.width_px * f->scene.height_px; k++) {
         const int32_t v = grey[k] * (8 + i % 3) / (8 + i % 2) + 5 * i;
-        if (f->with & LIGHT) grey[k] = (uint8_t)(v > 255 ? 255 : v);
+        if (f->with & BRIGHTNESS) grey[k] = (uint8_t)(v > 255 ? 255 : v);
         if (f->with & BLANK && i % 4 == 3) grey[k] = (uint8_t)(30 * i);
     }
 }
 
-/** A turn to the right by 1/128 rad, 25 px at a focal length of 3200 px. Its cosine and sine are rational, so that it
- *  needs no libm. */
+/** Rotation to the right by 1/128 rad, 25 px at a focal length of 3200 px. Its cosine and sine are rational, so that no
+ *  libm is needed. */
 static void turn(double out[9])
 {
     const double t = 1.0 / 256.0, c = (1.0 - t * t) / (1.0 + t * t), s = 2.0 * t / (1.0 + t * t);
@@ -160,8 +160,8 @@ static void turn(double out[9])
 
 static double pick(uint32_t seed, uint32_t index, double least, double most);
 
-/** Ten readings of an IMU that moves with constant velocity, with noise, up to a frame. */
-static const vfront_imu_t *readings(const struct flight *f, int i)
+/** Ten IMU samples at constant velocity, with noise, up to a frame. */
+static const vfront_imu_t *samples(const struct flight *f, int i)
 {
     static vfront_imu_t imu[10];
     for (uint32_t k = 0; k < 10; k++) {
@@ -175,14 +175,15 @@ static const vfront_imu_t *readings(const struct flight *f, int i)
     return imu;
 }
 
-/** Adds the input of a frame beside its pictures: a mask, a turn, readings of an IMU. */
+/** Adds the input of a frame besides its images: a mask, a rotation, IMU samples. */
 static void add(const struct flight *f, int i, vfront_frame_t *frame)
 {
     turn(R_cur_prev);
     if (f->with & TURN) frame->R_cur_prev = R_cur_prev;
     if (f->with & IMU) {
         frame->gyro = NULL;
-        frame->imu = readings(f, i);
+        frame->gyro_count = 0;
+        frame->imu = samples(f, i);
         frame->imu_count = 10;
     }
     for (int k = 0; k < f->cameras && f->with & FRAME_MASK && i % 2; k++) {
@@ -218,13 +219,13 @@ static vfront_rig_t rig_of(const struct flight *f)
     return rig;
 }
 
-/** The picture of a camera: of a pair, its own; else all have the same. */
+/** Image of a camera: of a pair its own; else the same for all. */
 static vfront_picture_t picture_of(const struct flight *f, const vfront_rig_t *rig, int i, int c)
 {
     const vfront_camera_t *camera = &rig->camera[c];
     const uint32_t pitch = (uint32_t)camera->width_px * scene_pixel_bytes(f->format);
     scene_draw_right(&f->scene, i, c && f->with & PAIR ? DISPARITY_Q4 : 0, grey, (uint32_t)f->scene.width_px);
-    change_light(f, i);
+    change_brightness(f, i);
     scene_pack(packed[c], pitch, grey, (uint32_t)f->scene.width_px, camera->width_px, camera->height_px, f->format);
     return (vfront_picture_t){.data = packed[c],
                               .width_px = camera->width_px,
@@ -242,7 +243,7 @@ static void tune(vfront_tuning_t *t, const char *text)
         if (vfront_tuning_set(t, name, value)) exit(2);
 }
 
-/** Bytes of the map after a flight; loaded and saved again they are the same. */
+/** Digests the map after a flight; loaded and saved again its bytes are the same. */
 static void save(const struct flight *f, const vfront_rig_t *rig, const vfront_tuning_t *t, vfront_port_t port,
                  char *line, size_t bytes)
 {
@@ -269,10 +270,11 @@ static void fly(const struct flight *f, vfront_port_t port, char (*line)[80], in
     draw_masks(&f->scene);
     vfront_status_t status = vfront_init(&vf, &rig, &t, port);
     for (int i = 0; i < FRAMES && !status; i++) {
-        const uint64_t since_ns = i % 2 ? 50000000u : 10000000u; /* those of even frames do not reach the one before */
+        const uint64_t since_ns = i % 2 ? 50000000u : 10000000u; /* those of even frames do not cover the interval */
         const vfront_gyro_t gyro[2] = {{(uint64_t)i * 50000000u - since_ns, {0.01, -0.02, 0.03}},
                                        {(uint64_t)i * 50000000u, {0.02, 0.01, -0.01}}};
-        vfront_frame_t frame = {.t_ns = (uint64_t)i * 50000000u, .gyro = i % 3 ? gyro : NULL, .gyro_count = 2};
+        vfront_frame_t frame = {
+            .t_ns = (uint64_t)i * 50000000u, .gyro = i % 3 ? gyro : NULL, .gyro_count = i % 3 ? 2 : 0};
         for (int c = 0; c < f->cameras; c++) frame.picture[c] = picture_of(f, &rig, i, c);
         add(f, i, &frame);
         const vfront_result_t *r;
@@ -289,7 +291,7 @@ static void fly(const struct flight *f, vfront_port_t port, char (*line)[80], in
     vfront_shutdown(&vf);
 }
 
-/** A number between, on a lattice. */
+/** Pseudo-random number between two bounds, on a grid. */
 static double pick(uint32_t seed, uint32_t index, double least, double most)
 {
     return least + (most - least) * (scene_hash(seed, index, 77) % 65536) / 65536.0;
@@ -303,7 +305,7 @@ static uint64_t mix_double(uint64_t digest, double value)
     return digest;
 }
 
-/** Rays and pixels of many cameras with a lens: what sees and is seen where. Of no port. */
+/** Digests bearings and projections of many cameras with a lens. Independent of ports. */
 static void look(vfront_lens_t lens, char *line, size_t bytes)
 {
     static const char *const name[] = {"radtan", "rational", "equidistant"};
@@ -332,8 +334,8 @@ static void look(vfront_lens_t lens, char *line, size_t bytes)
     snprintf(line, bytes, "lens %s %016llx %u", name[lens], (unsigned long long)digest, seen);
 }
 
-/** State number `seed` carried on by 600 readings, in calls of `part` readings; some are saturated, some missing. Of no
- *  port. */
+/** Propagates state number `seed` by 600 IMU samples, in calls of `part` samples; some are saturated, some missing.
+ *  Independent of ports. */
 static void propagate(uint32_t seed, uint32_t part, char *line, size_t bytes)
 {
     static vfront_imu_t imu[600];
@@ -346,7 +348,7 @@ static void propagate(uint32_t seed, uint32_t part, char *line, size_t bytes)
             imu[i].accel_m_s2[k] = pick(seed, 6 * i + 3 + k, -20, 20);
         }
     }
-    for (uint32_t i = 1; i < 600; i++) /* later ones in time, too */
+    for (uint32_t i = 1; i < 600; i++) /* also later timestamps */
         if (imu[i].t_ns <= imu[i - 1].t_ns) imu[i].t_ns = imu[i - 1].t_ns + 1000000u;
     for (uint32_t k = 0; k < 3; k++) {
         nav.velocity_mps[k] = pick(seed, 9000 + k, -3, 3);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults of the device, one after the other, for the tests of the CUDA port: the n-th CUDA call of port/cuda or launch
- * fails, or a step is late or lost; and what the calls made is counted until it is given back. The linker puts the
- * wrappers below in front of the runtime (-Wl,--wrap), which is the real one where there is a GPU, else
- * tests/fake/cudart.c. pair_vf is on the CUDA port; its twin is on the host port and sees no faults. */
+/* Device faults for the tests of the CUDA port. The n-th CUDA call of port/cuda or launch fails, or a step is late or
+ * lost. Objects made by the calls are counted until released. The linker puts the wrappers below in front of the
+ * runtime (-Wl,--wrap), the real one with a GPU, else tests/fake/cudart.c. pair_vf is on the CUDA port; its twin is on
+ * the host port and sees no faults. */
 #ifndef FAILING_CALL_H
 #define FAILING_CALL_H
 
@@ -11,7 +11,7 @@
 #include "port/cuda/cuda.h"
 #include "tests/fake/calls.h"
 
-/* ---- what is made and given back --------------------------------------------------------------------------------- */
+/* ---- objects made and released ----------------------------------------------------------------------------------- */
 
 static const char *const kind_name[KINDS] = {"",       "streams",    "events", "device memory", "pinned memory",
                                              "graphs", "executables"};
@@ -32,19 +32,19 @@ static inline void all_given_back(void)
 /* ---- faults ------------------------------------------------------------------------------------------------------ */
 
 static struct {
-    long calls;        /* so far */
-    long fail_at;      /* the number of the call to fail; 0: none */
-    cudaError_t error; /* as which */
-    int failed;        /* the call that was made to fail, or -1 */
+    long calls;        /* number of calls so far */
+    long fail_at;      /* number of the call that fails; 0: none */
+    cudaError_t error; /* error returned */
+    int failed;        /* call that failed, or -1 */
     cudaError_t last;  /* for cudaGetLastError() */
-    int devices;       /* that are there; -1: as many as there are */
-    _Atomic int late;  /* queries that find a graph under way; -1: all */
-    int lost;          /* graphs run without a ticket */
-    int launching;     /* 1: inside a stage's launcher */
-    int in_launcher;   /* 1: the call that was made to fail was one of a launcher */
+    int devices;       /* number of devices reported; -1: the real number */
+    _Atomic int late;  /* number of queries that report a running graph; -1: all */
+    int lost;          /* number of graphs that run without writing a ticket */
+    int launching;     /* 1: inside the launcher of a stage */
+    int in_launcher;   /* 1: the failed call was inside a launcher */
     int shared;        /* 1: a block of stixel's kernels needs more shared memory than the device has */
 } fault;
-static long failures[CALLS]; /* of each call, in all tests */
+static long failures[CALLS]; /* failures of each call, over all tests */
 
 static inline void no_fault(void)
 {
@@ -68,7 +68,7 @@ static inline cudaError_t enter(enum call call)
     return fault.last = fault.error;
 }
 
-/* A call that gives something back does so even when it reports an error: that of earlier work. */
+/* A releasing call releases even if it reports an error, which is from earlier work. */
 #define CUDA_CALL(name, parameters, arguments, makes)                                                                  \
     cudaError_t __real_##name parameters;                                                                              \
     cudaError_t __wrap_##name parameters;                                                                              \
@@ -133,7 +133,7 @@ cudaError_t __wrap_cudaGetDeviceCount(int *devices)
     return real;
 }
 
-/** The end of a capture that fails leaves no graph, but the capture is over. */
+/** A failing end of capture returns no graph, but ends the capture. */
 cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     const cudaError_t error = enter(CALL_cudaStreamEndCapture), real = __real_cudaStreamEndCapture(stream, graph);
@@ -147,7 +147,7 @@ cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 static struct {
     cudaGraphExec_t exec;
     cudaStream_t stream;
-} held; /* a graph that is under way and has not started yet */
+} held; /* a submitted graph that has not started */
 
 cudaError_t __wrap_cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
@@ -190,7 +190,7 @@ cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream)
 static const vfront_result_t *result;
 static uint8_t static_mask[16][64];
 
-/** Two small cameras, the second one masked, so that init makes every call there is and not one too often. */
+/** Two small cameras, the second one masked, so that init makes every call, and each only as often as needed. */
 static inline vfront_rig_t small_rig(void)
 {
     const struct scene scene = {64, 48, 1, 0, 0}, low = {64, 16, 1, 0, 0};
@@ -246,7 +246,7 @@ static inline int end_waiting(void **state)
     return end(state);
 }
 
-/** A failed front end says so from now on, gives everything back, and starts anew. */
+/** A failed front end keeps reporting it, releases everything, and can be initialised again. */
 static inline void failed_for_good(void)
 {
     const vfront_frame_t f = pair_frame(1000);
@@ -264,7 +264,7 @@ static inline void failed_for_good(void)
     for (int i = 0; i < 3; i++) pair_step();
 }
 
-/** A frame that makes a submit call whatever it can: one picture in the library's pinned memory, one in the host's,
+/** Frame for which a submit makes every possible call: one image in the library's pinned memory, one in the host's,
  *  with a mask. */
 static inline vfront_frame_t rich_frame(uint64_t number)
 {
@@ -286,7 +286,7 @@ static inline vfront_frame_t rich_frame(uint64_t number)
 /* ---- the program ------------------------------------------------------------------------------------------------- */
 
 #define PAIR(test) cmocka_unit_test_setup_teardown(test, start, end)
-/* the same with the other way to wait */
+/* the same with the other wait mode */
 #define NAPS(test) cmocka_unit_test_setup_teardown(test, start_napping, end_waiting)
 #define LONE(test) cmocka_unit_test_teardown(test, end)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults of the device in a step, for the tests of fail-over: a CUDA call fails or hangs, or a step is lost, never ends
- * or dies half way. The linker puts the wrappers below in front of the runtime (-Wl,--wrap), which is the real one
- * where there is a GPU, else tests/fake/cudart.c. Include it behind _POSIX_C_SOURCE. */
+/* Device faults in a step, for the tests of fail-over: a CUDA call fails or hangs, or a step is lost, never ends or
+ * dies halfway. The linker puts the wrappers below in front of the runtime (-Wl,--wrap), the real one with a GPU, else
+ * tests/fake/cudart.c. Include after _POSIX_C_SOURCE. */
 #ifndef FAILING_STEP_H
 #define FAILING_STEP_H
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "port/cuda/cuda.h"
-#include "port/host/host.h"
+#include "core/context.h"
 #include "result/carry.h"
 
 enum call { LAUNCH, QUERY, LOOK_UP, COPY, SYNCHRONIZE, CALLS };
@@ -21,16 +21,16 @@ static const char *const call_name[CALLS] = {"cudaGraphLaunch", "cudaStreamQuery
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ends = PTHREAD_COND_INITIALIZER;
 static struct {
-    int fails, hangs;     /* call that does; -1: none */
-    int lost, endless;    /* steps are not done; endless: and queries say that they are under way */
-    int held;             /* a step is not done before the fault is over */
-    int half;             /* a step dies half way: what it was to write is noise, and there is no ticket */
+    int fails, hangs;     /* call that fails or hangs; -1: none */
+    int lost, endless;    /* lost: steps are not run; endless: and queries report that they are running */
+    int held;             /* a step is not run before the fault is over */
+    int half;             /* a step dies halfway: its outputs are noise, and it writes no ticket */
     int sticky;           /* all calls fail */
-    int managed;          /* all memory is managed memory */
-    int unseen;           /* all memory is pinned memory for which the device has no address */
+    int managed;          /* all memory is reported as managed */
+    int unseen;           /* all memory is reported as pinned, without a device address */
     cudaGraphExec_t exec; /* the step that is held */
     cudaStream_t stream;
-    cudaError_t (*ahead)(cudaStream_t stream); /* launches something else ahead of the step; NULL: nothing */
+    cudaError_t (*ahead)(cudaStream_t stream); /* launches other work ahead of the step; NULL: none */
 } fault;
 
 static inline cudaError_t enter(enum call call)
@@ -47,15 +47,15 @@ static inline void noise(void *to, size_t bytes)
     for (uint8_t *at = to; bytes; bytes--) *at++ = (uint8_t)rand();
 }
 
-static inline struct vf_state *state_of(vfront_t *vf)
+static inline struct vf_context *context_of(vfront_t *vf)
 {
-    return (struct vf_state *)(((uintptr_t)vf + 63) & ~(uintptr_t)63);
+    return (struct vf_context *)(((uintptr_t)vf + 63) & ~(uintptr_t)63);
 }
 
-/** Leaves what a step that dies leaves: noise where it may write on the host. */
+/** Leaves the data of a step that dies: noise wherever it may write on the host. */
 static inline void die(void)
 {
-    struct vf_state *s = state_of(&pair_vf);
+    struct vf_context *s = context_of(&pair_vf);
     noise(&s->mirror->set[s->parity], sizeof s->mirror->set[0]);
     noise(s->pinned->result, sizeof s->pinned->result[0]);
     s->pinned->done = s->ticket - 1;
@@ -129,7 +129,7 @@ static inline void no_fault(void)
     fault.lost = fault.endless = fault.held = fault.half = fault.sticky = 0;
 }
 
-/** Ends all faults. A step that was held is done now, by the thread of the test. */
+/** Ends all faults. The test's thread runs a step that was held. */
 static inline cudaError_t over(void)
 {
     cudaError_t error = cudaSuccess;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Fail-over in flight: each CUDA call of a step fails or hangs, or a step is lost, never ends, dies half way or ends
- * late, in each frame of a sequence. The results from the first frame to the last are, bit for bit, those of a run
- * without faults on the host port, and vfront_return() goes back without a seam. On a flight with a state: airborne.c;
- * the way back that fails: return.c.
- *   failover [--quick]    --quick: there and back alone, because kernels are emulated */
+/* Fail-over in flight. Each CUDA call of a step fails or hangs, or a step is lost, never ends, dies halfway or ends
+ * late, in each frame of a sequence. All results are bit for bit those of a run without faults on the host port, also
+ * after vfront_return(). airborne.c tests flights with the estimator, return.c failing returns.
+ * failover [--quick]    --quick: one switch and return, because kernels are emulated */
 #define _POSIX_C_SOURCE 200809L
 #include "takeover.h"
 
@@ -12,7 +11,7 @@
 static void each(enum kind kind, enum call call, const char *why, int every)
 {
     for (uint64_t at = 0; at < 8; at += (uint64_t)every) {
-        /* pictures in the caller's memory, copied without a call, and none at all */
+        /* images in the caller's memory, copied without a call, or no images */
         if (call == LOOK_UP && (at % 4 == 3 || at == UNSEEN)) continue;
         fly(kind, call, at, 0, why);
         fly(kind, call, at, 1 + at % 2, why);
@@ -51,11 +50,11 @@ static void steps_end_badly(void **state)
 static void there_and_back(void **state)
 {
     (void)state;
-    fly(FAILS, LAUNCH, 0, 1, call_name[LAUNCH]); /* the GPU has made no frame of its own when it takes over again */
+    fly(FAILS, LAUNCH, 0, 1, call_name[LAUNCH]); /* the GPU has no frame of its own when it becomes active again */
     go_there_and_back(quick ? FRAMES : 3 * FRAMES);
 }
 
-/** A step given up by another call than vfront_wait(): the frame is not lost. */
+/** A step abandoned by another call than vfront_wait(): the frame is not lost. */
 static void given_up_elsewhere(void **state)
 {
     (void)state;
@@ -66,7 +65,7 @@ static void given_up_elsewhere(void **state)
     make(ENDLESS, LAUNCH);
     const vfront_frame_t f = frame_for(&pair_vf, 2, 1);
     assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
-    while (!state_of(&pair_vf)->failover.over) {
+    while (!context_of(&pair_vf)->failover.switched) {
         pair_refused(vfront_submit(&pair_vf, &f), VFRONT_E_BUSY, "under way");
         pair_refused(vfront_return(&pair_vf), VFRONT_E_BUSY, "under way");
         pair_refused(vfront_reset(&pair_vf), VFRONT_E_BUSY, "under way");
@@ -81,7 +80,7 @@ static void given_up_elsewhere(void **state)
     end();
 }
 
-/** Steps with results that come late, so and so many in a row; one that does not begins the count anew. */
+/** Steps with late results, a given number in succession; a timely one restarts the count. */
 static void be_late(void)
 {
     const vfront_rig_t rig = rig_of();
@@ -94,15 +93,14 @@ static void be_late(void)
     for (uint64_t i = 0; i < FRAMES; i++) {
         const vfront_frame_t f = frame_for(&pair_vf, i, 1), g = frame_for(&pair_twin, i, 0);
         const vfront_result_t *b;
-        state_of(&pair_vf)->step[0].tuning.deadline_us = i == 1 ? LATE_US : 1;
+        context_of(&pair_vf)->step[0].tuning.deadline_us = i == 1 ? LATE_US : 1;
         assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
         assert_int_equal(vfront_step(&pair_twin, &g, &b), VFRONT_OK);
         assert_true(vfront_digest(result) == vfront_digest(b));
         assert_int_equal(result->nav.state, airborne ? state_at(i) : VFRONT_NAV_NONE);
         const int host = (i > 4 && i < 7) || i > 9;
         assert_int_equal(result->timing.port, host ? VFRONT_PORT_HOST : VFRONT_PORT_CUDA);
-        assert_int_equal(result->timing.overruns,
-                         i + (i < 1)); /* those of the host port count, too: nothing is dropped */
+        assert_int_equal(result->timing.overruns, i + (i < 1)); /* those of the host port count too: none is dropped */
         if (i == 4) took_over("in a row that came after deadline_us: 3");
         if (i == 6) assert_int_equal(go_back(), VFRONT_OK);
     }
@@ -113,19 +111,20 @@ static void late_in_a_row(void **state)
 {
     (void)state;
     be_late();
-    airborne = 1; /* the host port takes over behind frame 4, in which the state begins */
+    airborne = 1; /* the host port takes over after frame 4, in which the estimator starts */
     be_late();
     airborne = 0;
 }
 
-/* ---- what is left out -------------------------------------------------------------------------------------------- */
+/* ---- disabled stages
+ * ---------------------------------------------------------------------------------------------- */
 
 static void without_disparities(void **state)
 {
     (void)state;
     const vfront_rig_t rig = pair_cameras();
     vfront_tuning_t t = tuning();
-    t.failover_dense = 0;
+    t.failover = VFRONT_FAILOVER_LIGHT;
     assert_int_equal(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_OK);
     assert_int_equal(vfront_init(&pair_twin, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
     for (uint64_t i = 0; i < 6; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls of the device that fail: each CUDA call of port/cuda and each launch in turn, in init, step and shutdown. Each
- * fault has its status and names the call, all is given back, and the result before it stays. Steps that are late or
- * lost: late.c; kinds of memory: memory.c. */
+/* Failing device calls: each CUDA call of port/cuda and each launch in turn, in init, step and shutdown. Each fault has
+ * its status and names the call, everything is released, and the previous result is unchanged. late.c tests late and
+ * lost steps, memory.c kinds of memory. */
 #include "failing_call.h"
 
 /* ---- init and shutdown ------------------------------------------------------------------------------------------- */
@@ -15,7 +15,7 @@ static const struct {
     {cudaErrorNoKernelImageForDevice, VFRONT_E_NO_DEVICE},
 };
 
-/** The detail names the call, or says "launch" where it failed in a launcher, and the error. */
+/** Requires that the detail names the call, or "launch" if it failed in a launcher, and the error. */
 static void named(cudaError_t error)
 {
     const char *detail = vfront_detail(&pair_vf);
@@ -34,12 +34,12 @@ static void init_each_call(void **state)
     vfront_tuning_t tuning;
     vfront_tuning_default(&tuning);
     for (size_t i = 0; i < sizeof fate / sizeof *fate; i++) {
-        tuning.rectify = tuning.dense = tuning.stixel = tuning.window = tuning.map =
-            i % 2; /* which writes more to the device, and launches all stages */
+        /* writes more to the device, and launches all stages */
+        tuning.rectify = tuning.dense = tuning.stixel = tuning.vio = tuning.map = i % 2;
         for (long n = 1;; n++) {
             fail_call(n, fate[i].error);
             const vfront_status_t status = vfront_init(&pair_vf, &rig, &tuning, VFRONT_PORT_CUDA);
-            if (fault.failed < 0) { /* no n-th call */
+            if (fault.failed < 0) { /* there is no n-th call */
                 assert_int_equal(status, VFRONT_OK);
                 assert_true(n > 60);
                 break;
@@ -55,7 +55,7 @@ static void init_each_call(void **state)
     }
 }
 
-/** AUTO goes on with the host port, and says why. */
+/** AUTO falls back to the host port, and reports why. */
 static void init_falls_back(void **state)
 {
     (void)state;
@@ -72,7 +72,7 @@ static void init_falls_back(void **state)
         assert_int_equal(info.port, VFRONT_PORT_HOST);
         assert_string_equal(info.device, "host");
         for (size_t i = 4; i < sizeof info.device; i++)
-            assert_int_equal(info.device[i], 0); /* nothing left of the GPU's name */
+            assert_int_equal(info.device[i], 0); /* the GPU's name is cleared */
         assert_true(info.device_bytes == 0 && info.pinned_bytes == 0);
         named(cudaErrorUnknown);
         all_given_back();
@@ -80,7 +80,7 @@ static void init_falls_back(void **state)
     }
 }
 
-/** Falls back, and then the host port works as ever. */
+/** After the fallback the host port works normally. */
 static void fallback_works(void **state)
 {
     (void)state;
@@ -93,7 +93,7 @@ static void fallback_works(void **state)
         pair_at(0);
         for (int i = 0; i < 3; i++) pair_step();
         end(NULL);
-        both_ports(); /* and the device is as good as ever */
+        both_ports(); /* and the device works again */
         for (int i = 0; i < 3; i++) pair_step();
         end(NULL);
     }
@@ -111,7 +111,7 @@ static void init_no_device(void **state)
     all_given_back();
 }
 
-/** A device whose blocks cannot have the shared memory that stixels need is refused by the stage's name. */
+/** A device whose blocks lack the shared memory for stixels is refused, naming the stage. */
 static void init_shared_memory(void **state)
 {
     (void)state;
@@ -132,7 +132,7 @@ static void init_shared_memory(void **state)
     vfront_shutdown(&pair_vf);
 }
 
-/** A shutdown goes through to its end whatever the device says. */
+/** A shutdown completes whatever the device reports. */
 static void shutdown_each_call(void **state)
 {
     (void)state;
@@ -163,11 +163,11 @@ static void submit_each_call(void **state)
             const vfront_status_t status = vfront_submit(&pair_vf, &f);
             if (fault.failed < 0) {
                 assert_int_equal(status, VFRONT_OK);
-                no_fault(); /* a real device is asked again and again while one waits */
+                no_fault(); /* a real device is queried repeatedly while waiting */
                 assert_int_equal(vfront_wait(&pair_vf, UINT32_MAX, &result), VFRONT_OK);
                 assert_int_equal(vfront_step(&pair_twin, &plain, &other), VFRONT_OK);
                 assert_true(vfront_digest(result) == vfront_digest(other));
-                assert_true(n > 3); /* two look-ups, a launch */
+                assert_true(n > 3); /* two look-ups and a launch */
                 break;
             }
             if (status != VFRONT_E_DEVICE)
@@ -199,14 +199,14 @@ static void query_fails(void **state)
     }
 }
 
-/** Whatever becomes of a frame, the key points of the one before stay as they were: here a call of the submit that
- *  fails, a graph that is lost, and a query that fails. */
+/** Key points of the previous result are unchanged after a failing call of submit, a lost graph, and a failing
+ *  query. */
 static void result_before_stays(void **state)
 {
     (void)state;
     static vfront_result_t kept;
-    enum { SUBMIT, LOST, QUERY, WAYS };
-    for (int way = 0; way < WAYS; way++) {
+    enum { SUBMIT, LOST, QUERY, VARIANTS };
+    for (int variant = 0; variant < VARIANTS; variant++) {
         const vfront_result_t *before = pair_step();
         const vfront_frame_t f = pair_frame(before->frame + 1);
         kept = *before;
@@ -214,19 +214,19 @@ static void result_before_stays(void **state)
                     kept.descriptors_count[VFRONT_CAMERAS - 1] > 20);
         no_fault();
         fault.error = cudaErrorUnknown;
-        fault.fail_at = way == SUBMIT;
-        fault.lost = way == LOST;
-        fault.late = way == QUERY ? -1 : 0;
+        fault.fail_at = variant == SUBMIT;
+        fault.lost = variant == LOST;
+        fault.late = variant == QUERY ? -1 : 0;
         vfront_status_t status = vfront_submit(&pair_vf, &f);
-        if (way == QUERY) fault.fail_at = fault.calls + 1;
-        if (way != SUBMIT && !status) status = vfront_wait(&pair_vf, UINT32_MAX, &result);
+        if (variant == QUERY) fault.fail_at = fault.calls + 1;
+        if (variant != SUBMIT && !status) status = vfront_wait(&pair_vf, UINT32_MAX, &result);
         assert_int_equal(status, VFRONT_E_DEVICE);
         for (int k = 0; k < 4; k++) {
             assert_true(vfront_digest(before) == vfront_digest(&kept));
             for (int c = 0; c < VFRONT_CAMERAS; c++) pair_same_points(before, c, &kept, c);
             pair_same_partners(before, &kept);
             assert_int_equal(vfront_step(&pair_vf, &f, &result),
-                             VFRONT_E_DEVICE); /* refused from now on, and harms no more */
+                             VFRONT_E_DEVICE); /* refused afterwards, without further effect */
         }
         end(NULL);
         both_ports();

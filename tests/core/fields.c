@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields of a result that count in its digest, and in the digests of its parts. */
+/* Fields of a result covered by its digest, and by the digests of its parts. */
 #include "tests/fixture/pair.h"
 
 static void must(vfront_status_t status)
@@ -7,7 +7,7 @@ static void must(vfront_status_t status)
     if (status) fail_msg("%s: %s", vfront_status_name(status), vfront_detail(&pair_vf));
 }
 
-/** Each part of a result counts in its own digest and in that of all, and in no other. */
+/** Each part of a result changes its own digest and the full one, and no other. */
 static void digest_of_parts(void **state)
 {
     (void)state;
@@ -36,7 +36,7 @@ static void digest_of_parts(void **state)
     }
 }
 
-/** What a stage has put into a result counts in its digest, and in no other but that of report, which is of all. */
+/** The output of a stage changes its digest, and no other except that of report, which covers all. */
 static void digest_of_stages(void **state)
 {
     (void)state;
@@ -75,10 +75,10 @@ static void digest_of_stages(void **state)
         {VFRONT_STAGE_describe, &changed.descriptors[0][0].word[7]},
         {VFRONT_STAGE_stereo, &changed.depths[0].sigma_m},
         {VFRONT_STAGE_stereo, &changed.health.stereo},
-        {VFRONT_STAGE_rows, &changed.health.rows_sigma_px},
+        {VFRONT_STAGE_epipolar, &changed.health.epipolar_sigma_px},
         {VFRONT_STAGE_match, &changed.matches[0].x_px},
         {VFRONT_STAGE_partner, &changed.tracks[0].disparity_px},
-        {VFRONT_STAGE_window, &changed.nav.covariance[119]},
+        {VFRONT_STAGE_vio, &changed.nav.covariance[119]},
         {VFRONT_STAGE_ego, &changed.metric.covariance[20]},
         {VFRONT_STAGE_ego, &changed.tracks[0].agrees},
         {VFRONT_STAGE_ego, &changed.matches[0].agrees},
@@ -95,8 +95,9 @@ static void digest_of_stages(void **state)
         *(uint8_t *)row[i].field ^= 1;
         for (size_t k = 0; k <= VFRONT_STAGES; k++) {
             const int same = vfront_digest_stage(&changed, k) == vfront_digest_stage(&r, k);
-            const int counts = k == row[i].stage || (k == VFRONT_STAGE_report && row[i].stage != VFRONT_STAGE_window);
-            const int nav = row[i].stage == VFRONT_STAGE_window && k == VFRONT_STAGE_report; /* without a state: none */
+            const int counts = k == row[i].stage || (k == VFRONT_STAGE_report && row[i].stage != VFRONT_STAGE_vio);
+            const int nav = row[i].stage == VFRONT_STAGE_vio && k == VFRONT_STAGE_report; /* without an estimate this
+                                                                                             part is empty */
             if (!nav && same == counts) fail_msg("row %zu, stage %s", i, vfront_stage_name(k));
         }
     }
@@ -106,7 +107,7 @@ static void digest_of_stages(void **state)
     assert_true(vfront_digest_stage(&r, VFRONT_STAGE_pyramid) == 0);
 }
 
-/** The digest sees every field of a result but timing and health.reset_counter, and nothing beyond the counts. */
+/** The digest covers every field of a result except timing and health.reset_counter, and nothing beyond the counts. */
 static void digest_covers(void **state)
 {
     (void)state;
@@ -186,7 +187,7 @@ static void digest_covers(void **state)
     SEEN(tracks[1].score);
     SEEN(tracks[1].bearing);
     SEEN(depths[0].keypoint);
-    SEEN(depths[0].partner);
+    SEEN(depths[0].match);
     SEEN(depths[0].distance);
     SEEN(depths[1].x_px);
     SEEN(depths[1].y_px);
@@ -217,7 +218,7 @@ static void digest_covers(void **state)
     SEEN(disparity.valid);
     for (int y = 0; y < 3; y++)
         for (int x = 0; x < 8; x++)
-            for (int bit = 0; bit < 24; bit++) { /* of both; what lies beyond the width does not count */
+            for (int bit = 0; bit < 24; bit++) { /* of both; data beyond the width is not covered */
                 px16[y][x] ^= (uint16_t)(bit < 16 ? 1u << bit : 0);
                 confidence[y][x] ^= (uint8_t)(bit < 16 ? 0 : 1u << (bit - 16));
                 assert_int_equal(vfront_digest(&r) != want, x < 5);

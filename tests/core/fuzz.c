@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Random calls of every public function with random arguments, most of them good. A model knows which front end is in
- * use and has a frame under way; a twin sees only what was accepted, and its digests must be the same: what was refused
- * has changed nothing.
+/* Random calls of every public function with random arguments, most of them valid. A model tracks which front end is
+ * initialised and has a frame under way. A twin sees only accepted calls, and its digests must be equal: refused calls
+ * change nothing.
  *
- *   fuzz [--seconds N] [--runs N] [--seed N]   random inputs; prints the seed of a run that fails
- *   fuzz FILE...                               inputs as libFuzzer keeps them
+ * fuzz [--seconds N] [--runs N] [--seed N]   random inputs; prints the seed of a failing run
+ * fuzz FILE...                               inputs in libFuzzer's format
  * With -DLIBFUZZER there is no main(), and libFuzzer drives. */
 #include <math.h>
 #include <signal.h>
@@ -26,11 +26,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         }                                                                                                              \
     } while (0)
 
-/* ---- dice -------------------------------------------------------------------------------------------------------- */
+/* ---- random numbers ---------------------------------------------------------------------------------------------- */
 
 static const uint8_t *dice, *dice_end;
 
-static uint32_t roll(uint32_t below) /* 0 .. below - 1, 0 when the input is used up */
+static uint32_t roll(uint32_t below) /* 0 .. below - 1; 0 when the input is used up */
 {
     uint32_t v = 0;
     for (uint32_t most = below - 1; most && dice < dice_end; most >>= 8) v = v << 8 | *dice++;
@@ -52,7 +52,7 @@ static double wild_double(void)
     return odd[roll(16)];
 }
 
-/** A number of least .. most, now and then any. */
+/** Number in least .. most, occasionally any number. */
 static int32_t number(int32_t least, int32_t most)
 {
     return one_in(40) ? wild_int() : least + (int32_t)roll((uint32_t)(most - least) + 1);
@@ -65,7 +65,7 @@ static double real(double least, double most)
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 #define ROOM (4 * VFRONT_WIDTH * VFRONT_HEIGHT)
-static uint8_t pixels[6][ROOM + 32]; /* blobs, blobs moved, noise, black, white, checkerboard */
+static uint8_t pixels[6][ROOM + 32]; /* blobs, shifted blobs, noise, black, white, checkerboard */
 static uint8_t masks[3][ROOM];       /* ones, holes, zeros */
 
 static void draw(void)
@@ -87,7 +87,7 @@ static void draw(void)
     }
 }
 
-/** The rotation of a camera that is turned by up to a radian about each axis, or anything. */
+/** Rotation by up to a radian about each axis, or random numbers. */
 static void rotation(double R[9])
 {
     static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -100,7 +100,7 @@ static void rotation(double R[9])
     if (one_in(20)) R[roll(9)] = wild_double();
 }
 
-/** Any lens, mostly with small numbers; sometimes none that there is, or numbers that it does not have. */
+/** Random lens, mostly with small coefficients; sometimes an unknown model, or coefficients that the model lacks. */
 static void some_lens(vfront_camera_t *c)
 {
     const int numbers[] = {5, 8, 4, 8};
@@ -110,7 +110,7 @@ static void some_lens(vfront_camera_t *c)
     if (one_in(20)) c->distortion[roll(8)] = wild_double();
 }
 
-/** Forwards and backwards are one another's inverse, and a lens that does not hold leaves what was there. */
+/** Projection and its inverse agree; outside the lens model the output is unchanged. */
 static void some_rays(const vfront_camera_t *c)
 {
     for (int i = 0; i < 20; i++) {
@@ -121,9 +121,9 @@ static void some_rays(const vfront_camera_t *c)
             continue;
         }
         CHECK(fabs(ray[0] * ray[0] + ray[1] * ray[1] + ray[2] * ray[2] - 1) < 1e-14);
-        if (!vfront_lens_project(c, ray, back)) continue; /* at the very end of what the lens holds for */
+        if (!vfront_lens_project(c, ray, back)) continue; /* at the very border of the lens model */
         const double far = fabs(px[0]) / c->fx_px +
-                           fabs(px[1]) / c->fy_px; /* a place far up is known less well to the side, too */
+                           fabs(px[1]) / c->fy_px; /* a distant point is less accurate across as well */
         CHECK(fabs(back[0] - px[0]) <=
               1e-10 * (1e4 + far * c->fx_px + fabs(c->cx_px) + c->fx_px)); /* any camera, even of 10^300 px */
         CHECK(fabs(back[1] - px[1]) <= 1e-10 * (1e4 + far * c->fy_px + fabs(c->cy_px) + c->fy_px));
@@ -142,11 +142,11 @@ static vfront_rig_t some_rig(void)
     rig.cameras = number(1, VFRONT_CAMERAS);
     for (int i = 0; i < VFRONT_CAMERAS; i++) {
         vfront_camera_t *c = &rig.camera[i];
-        c->width_px = one_in(2) ? VFRONT_WIDTH : number(16, VFRONT_WIDTH); /* small ones have few key points */
+        c->width_px = one_in(2) ? VFRONT_WIDTH : number(16, VFRONT_WIDTH); /* small images have few key points */
         c->height_px = one_in(2) ? VFRONT_HEIGHT : number(16, VFRONT_HEIGHT);
         if (!one_in(3)) {
             c->fx_px = real(0.06, one_in(5) ? 90 : 50) *
-                       c->width_px; /* over 57 the picture is less than a degree wide */
+                       c->width_px; /* over 57 widths the image is less than a degree wide */
             c->fy_px = real(0.06, 90) * c->width_px;
             c->cx_px = real(-0.9, 1.9) * c->width_px;
             c->cy_px = real(-0.9, 1.9) * c->height_px;
@@ -159,7 +159,7 @@ static vfront_rig_t some_rig(void)
             c->mask = masks[roll(3)];
             c->mask_pitch_bytes = (uint32_t)number(VFRONT_WIDTH, 3 * VFRONT_WIDTH);
             if (c->mask_pitch_bytes > ROOM / VFRONT_HEIGHT)
-                c->mask_pitch_bytes %= VFRONT_WIDTH; /* so that it lies in the room */
+                c->mask_pitch_bytes %= VFRONT_WIDTH; /* so that it fits the buffer */
         }
     }
     if (one_in(3)) {
@@ -170,7 +170,7 @@ static vfront_rig_t some_rig(void)
     return rig;
 }
 
-/** Two cameras side by side, about as they are in flight, so that key points get depths. */
+/** Two cameras side by side, as in flight, so that key points get depths. */
 static void some_pair(vfront_rig_t *rig)
 {
     const struct scene size = {VFRONT_WIDTH, VFRONT_HEIGHT, 0, 0, 0};
@@ -189,28 +189,26 @@ static vfront_tuning_t some_tuning(void)
         const int32_t value = number(e->least, e->most < 300 ? e->most : 300);
         if (!one_in(4)) continue;
         if (one_in(10)) {
-            memcpy((int32_t *)&t + i, &value, sizeof value); /* past the check of vfront_tuning_set() */
+            memcpy((int32_t *)&t + i, &value, sizeof value); /* bypasses the check of vfront_tuning_set() */
             continue;
         }
         const vfront_status_t s = vfront_tuning_set(&t, e->name, value);
         CHECK(s == (value < e->least || value > e->most ? VFRONT_E_TUNING : VFRONT_OK));
     }
-    t.device = t.priority = 0; /* these are about the machine; tests/core/hang.c has them */
+    t.device = t.priority = 0; /* machine dependent; tests/core/hang.c tests them */
     vfront_tuning_set(&t, "abandon_us", 1000000);
     vfront_tuning_set(&t, "abandon_init_ms", 60000);
-    if (one_in(2)) { /* every step is late, and the host port takes over soon */
+    if (one_in(2)) { /* every step is late, and the host port soon takes over */
         t.failover = t.deadline_us = 1;
         t.failover_overruns = 1 + (int32_t)roll(4);
     }
-    if (one_in(2)) { /* room for key points, and cells enough to fill the list */
+    if (one_in(2)) { /* room for key points, and enough cells to fill the list */
         t.detect_border_px = t.describe_margin_px = 3;
         t.cell_width_px = VFRONT_WIDTH / 8;
         t.cell_height_px = VFRONT_HEIGHT / 8;
         if (!one_in(4)) t.describe = 1;
     }
-    if (t.detect_arc_most < t.detect_arc && !one_in(10)) t.detect_arc_most = 16;
     if (!one_in(10)) {
-        t.dense_paths = one_in(2) ? 4 : 8;
         t.dense_disparities = 64;
         if (t.dense_p2 < t.dense_p1) t.dense_p2 = 39;
         if (t.stixel) t.dense = 1;
@@ -225,7 +223,7 @@ static vfront_imu_t imu[VFRONT_IMU_SAMPLES + 1];
 static double R_cur_prev[9];
 static uint64_t now_ns, imu_ns;
 
-/** Readings that go on from the last ones, mostly: time and again too many, out of order, far ahead, wild. */
+/** IMU samples that mostly continue the last ones; sometimes too many, out of order, far ahead, or random. */
 static void some_imu(vfront_frame_t *f)
 {
     if (imu_ns > f->t_ns + 20000000 || imu_ns + 200000000 < f->t_ns || one_in(40)) imu_ns = f->t_ns - roll(60000000);
@@ -262,14 +260,14 @@ static void some_motion(vfront_frame_t *f)
     }
 }
 
-/** A time near the frame's, within what standard tuning takes or a little beyond. */
+/** A time near the frame's, within the standard tuning's bound or slightly beyond. */
 static uint64_t some_time(uint64_t t_ns)
 {
     if (one_in(20)) return (uint64_t)wild_int() << roll(33);
     return t_ns + (one_in(10) ? 1 : 0) - 2000000u + 2 * roll(2000001);
 }
 
-/** Pictures of the blobs that both cameras see, a little apart. */
+/** Images of the blobs in both cameras, slightly shifted. */
 static void some_view(vfront_frame_t *f)
 {
     const uint8_t *blobs = pixels[roll(2)] + 16;
@@ -291,7 +289,7 @@ static void some_picture(vfront_picture_t *p, const vfront_camera_t *camera, uin
     p->memory = one_in(60) ? (vfront_memory_t)wild_int() : VFRONT_HOST_MEMORY;
     const uint32_t bytes = scene_pixel_bytes(p->format), row = bytes * (uint32_t)camera->width_px;
     p->pitch_bytes = one_in(60) ? (uint32_t)wild_int() : row + roll(100) * (one_in(30) ? 1 : bytes);
-    if (p->pitch_bytes > ROOM / VFRONT_HEIGHT) p->pitch_bytes |= 0x80000000u; /* absurd, or it lies in the room */
+    if (p->pitch_bytes > ROOM / VFRONT_HEIGHT) p->pitch_bytes |= 0x80000000u; /* absurd, or within the buffer */
     p->data = one_in(100) ? NULL : pixels[roll(6)] + (one_in(30) ? 1 : 2 * roll(4));
     if (one_in(12)) p->format = VFRONT_NO_PICTURE;
     if (!one_in(4)) return;
@@ -301,30 +299,31 @@ static void some_picture(vfront_picture_t *p, const vfront_camera_t *camera, uin
     p->mask_pitch_bytes = (uint32_t)camera->width_px + roll(50) - (one_in(40) ? 1 : 0);
 }
 
-/* ---- the front ends and what is known of them -------------------------------------------------------------------- */
+/* ---- the front ends and their model ------------------------------------------------------------------------------ */
 
 static vfront_t vf, twin;
 static struct {
     int used, under_way;
     vfront_rig_t rig, seen;
     vfront_tuning_t tuning;
-    uint64_t digest;  /* the twin's, of the frame under way */
-    uint64_t rest;    /* the same without disparities and stixels */
-    int spared;       /* a host port that took over left these out (failover_dense) */
-    int flying;       /* a frame was accepted since init or reset */
-    uint64_t last_ns; /* stamp of the last accepted frame */
-    int row;          /* refused stamps since then, each following the one before */
+    uint64_t digest;  /* of the twin, for the frame under way */
+    uint64_t rest;    /* without disparities and stixels */
+    int spared;       /* 1: a host port that took over left these out (failover 2) */
+    int flying;       /* 1: a frame was accepted since init or reset */
+    uint64_t last_ns; /* timestamp of the last accepted frame */
+    int row;          /* length of the current run of rejected timestamps */
     uint64_t row_ns;  /* the last of them */
 } is;
-static long returns; /* vfront_return() calls that went back to the GPU */
+static long returns; /* vfront_return() calls that returned to the GPU */
 
-/** 1 if a stamp may follow another one. */
+/** 1 if a timestamp may follow another one. */
 static int follows(uint64_t t_ns, uint64_t before_ns)
 {
     return t_ns > before_ns && t_ns - before_ns <= (uint64_t)is.tuning.frame_jump_ms * 1000000u;
 }
 
-/** Stamp rule: 1 where the stamp must be refused, which is noted; `set`: it is the third of a clock that was set. */
+/** Timestamp rule: 1 if the timestamp must be rejected, which is recorded. set: 1 if it is the third of a clock that
+ *  was set. */
 static int stamp_refused(uint64_t t_ns, int *set)
 {
     *set = 0;
@@ -341,9 +340,9 @@ static vfront_frame_t some_frame(void)
 {
     vfront_frame_t f;
     memset(&f, 0, sizeof f);
-    if (one_in(40)) now_ns += (uint64_t)wild_int() << roll(33); /* a clock that is set */
+    if (one_in(40)) now_ns += (uint64_t)wild_int() << roll(33); /* the clock is set */
     f.t_ns = now_ns += 1 + roll(60000000);
-    if (one_in(30)) f.t_ns = (uint64_t)wild_int() << roll(33); /* corrupt */
+    if (one_in(30)) f.t_ns = (uint64_t)wild_int() << roll(33); /* a corrupt timestamp */
     f.exposure_ns = roll(20000000);
     for (int i = 0; i < VFRONT_CAMERAS; i++) some_picture(&f.picture[i], &is.rig.camera[i], f.t_ns);
     if (one_in(3)) some_view(&f);
@@ -354,7 +353,7 @@ static vfront_frame_t some_frame(void)
 static void check_result(const vfront_result_t *r)
 {
     vfront_tuning_t tuning = is.tuning;
-    if (r->timing.failed_over && !tuning.failover_dense) {
+    if (r->timing.failed_over && tuning.failover == VFRONT_FAILOVER_LIGHT) {
         tuning.dense = tuning.stixel = 0;
         is.spared = 1;
     }
@@ -456,7 +455,7 @@ static void do_reset(void)
     now_ns = 0;
 }
 
-/** Back to the GPU: a port that never failed over is refused. */
+/** Returns to the GPU; a front end that never failed over is refused. */
 static void do_return(void)
 {
     vfront_info_t info;
@@ -473,9 +472,9 @@ static void do_return(void)
     returns += !status;
 }
 
-static size_t image_bytes; /* of the map that was saved last */
+static size_t image_bytes; /* size of the last saved map */
 
-/** A map saved, which changes nothing; or loaded, mostly one that was saved in another run, sometimes damaged. */
+/** Saves a map, which changes nothing; or loads one, mostly saved in another run, sometimes damaged. */
 static void do_map(void)
 {
     static uint8_t image[VFRONT_MAP_BYTES], same[VFRONT_MAP_BYTES];
@@ -560,17 +559,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 static uint64_t seed;
 
-static void say_seed(void)
+static void print_seed(void)
 {
     fprintf(stderr, "fuzz: the run with --seed %llu --runs 1 fails\n", (unsigned long long)seed);
 }
 static void on_signal(int number)
 {
-    say_seed();
+    print_seed();
     signal(number, SIG_DFL);
     raise(number);
 }
-/* The sanitizers' runtime has it; without them it stays NULL. */
+/* Provided by the sanitizers' runtime; NULL without it. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
 static void run_seed(void)
@@ -610,7 +609,7 @@ int main(int argc, char **argv)
         else
             most = 0;
     }
-    if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(say_seed);
+    if (__sanitizer_set_death_callback) __sanitizer_set_death_callback(print_seed);
     signal(SIGABRT, on_signal);
     signal(SIGSEGV, on_signal);
     const time_t start = time(NULL);

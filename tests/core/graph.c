@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph of a step as the CUDA port captures it, on the fake runtime: a node for every stage that the tuning leaves
- * work to and for no other; each behind the stages whose memory it reads, and behind no others but those that keep it
- * out of the way of `detect` and `stereo`; no wait that follows from others; priorities, which count in the graph. */
+/* The graph of a step as captured by the CUDA port, on the fake runtime. It has a node for exactly the stages with
+ * work. Each node follows the stages whose memory it reads, and no others except delays that keep the GPU free for
+ * `detect` and `stereo`. No edge is transitive. Node priorities are set. */
 #include "tests/fixture/pair.h"
 
 #include "port/cuda/cuda.h"
-#include "port/port.h"
+#include "core/context.h"
 
-#if CUDART_VERSION >= 12030 /* tells the names of a graph's kernels */
+#if CUDART_VERSION >= 12030 /* returns the names of a graph's kernels */
 
 static cudaGraph_t captured[2];
 static int captures;
@@ -25,7 +25,7 @@ cudaError_t __real_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph
 cudaError_t __wrap_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags);
 cudaError_t __wrap_cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
-    assert_int_equal(flags, cudaGraphInstantiateFlagUseNodePriority); /* those of its nodes, not of its stream */
+    assert_int_equal(flags, cudaGraphInstantiateFlagUseNodePriority); /* priorities of the nodes, not of the stream */
     return __real_cudaGraphInstantiate(exec, graph, flags);
 }
 
@@ -35,7 +35,7 @@ static const uint32_t needs[VFRONT_STAGES] = {
 #undef VF_STAGE
 };
 
-/** Active stages that a stage needs, and those that these need, by way of stages that are not active, too. */
+/** Active stages that a stage needs, directly or transitively, also through inactive stages. */
 static uint32_t needed_by(int stage, uint32_t active)
 {
     uint32_t all = needs[stage];
@@ -44,14 +44,14 @@ static uint32_t needed_by(int stage, uint32_t active)
     return all & active;
 }
 
-/** Stages that one waits for without needing it. */
+/** Stages that a stage waits for without needing them. */
 static uint32_t delayed(int stage, uint32_t active)
 {
     uint32_t more = 0;
     if (stage == VF_track) more = VF_BIT(smooth);
     if (stage == VF_freeze) more = VF_BIT(detect);
     if ((stage == VF_pyramid || stage == VF_smooth) && !(active & VF_BIT(track))) more = VF_BIT(detect);
-    if (stage == VF_match && active & VF_BIT(window)) more = VF_BIT(stereo);
+    if (stage == VF_match && active & VF_BIT(vio)) more = VF_BIT(stereo);
     more &= active;
     for (int i = 0; i < VFRONT_STAGES; i++)
         if (more >> i & 1) more |= needed_by(i, active);
@@ -67,7 +67,7 @@ static void read_edges(cudaGraph_t graph, cudaGraphNode_t *from, cudaGraphNode_t
 #endif
 }
 
-/** Stages that each stage is behind in a graph: read from its nodes and edges. Returns the stages that have a node. */
+/** Reads which stages precede each stage in a graph, from its nodes and edges. Returns the stages that have a node. */
 static uint32_t read_graph(cudaGraph_t graph, uint32_t behind[VFRONT_STAGES], uint32_t direct[VFRONT_STAGES])
 {
     cudaGraphNode_t node[64], from[256], to[256];
@@ -103,7 +103,7 @@ static uint32_t read_graph(cudaGraph_t graph, uint32_t behind[VFRONT_STAGES], ui
     return there;
 }
 
-/** Returns 0 for a tuning that is refused, since what it wants needs what it has not. */
+/** Checks the graph of a tuning. Returns 0 for a refused tuning, which lacks a dependency. */
 static int check_graph(const vfront_rig_t *rig, const vfront_tuning_t *t)
 {
     uint32_t behind[VFRONT_STAGES], direct[VFRONT_STAGES];
@@ -111,7 +111,7 @@ static int check_graph(const vfront_rig_t *rig, const vfront_tuning_t *t)
     const vfront_status_t status = vfront_init(&pair_vf, rig, t, VFRONT_PORT_CUDA);
     if (status == VFRONT_E_TUNING || status == VFRONT_E_CALIBRATION) return 0;
     assert_int_equal(status, VFRONT_OK);
-    const struct vf_state *s = (const struct vf_state *)(((uintptr_t)&pair_vf + 63) & ~(uintptr_t)63);
+    const struct vf_context *s = (const struct vf_context *)(((uintptr_t)&pair_vf + 63) & ~(uintptr_t)63);
     const uint32_t active = s->step[0].geometry.active;
     assert_int_equal(captures, 2);
     for (int parity = 0; parity < 2; parity++) {
@@ -132,7 +132,7 @@ static int check_graph(const vfront_rig_t *rig, const vfront_tuning_t *t)
     return 1;
 }
 
-/** Tunings in which stages are off: tracks, key points, descriptors, levels, window, map, disparities. */
+/** Tunings with inactive stages: tracks, key points, descriptors, levels, vio, map, disparities. */
 static void stages_of_tunings(void **state)
 {
     (void)state;
@@ -146,7 +146,7 @@ static void stages_of_tunings(void **state)
         if (which & 2) t.select_points = 0;
         if (which & 4) t.describe = 0;
         if (which & 8) t.detect_levels = 1;
-        t.window = which & 16 ? VFRONT_WINDOW : 0;
+        t.vio = which & 16 ? VFRONT_VIO : 0;
         t.map = which & 32 ? VFRONT_MAP : 0;
         graphs += check_graph(which & 64 ? &whole : &bare, &t);
     }
@@ -173,7 +173,7 @@ static int priority_in(cudaGraph_t graph, const char *stage)
     return 0;
 }
 
-/** Motions have the next lower priority than all else; not the lowest, unless all have it. */
+/** Motions have the next lower priority than all other stages, but not the lowest, unless all have it. */
 static void priorities(void **state)
 {
     (void)state;
@@ -191,7 +191,7 @@ static void priorities(void **state)
         for (int parity = 0; parity < 2; parity++) {
             assert_int_equal(priority_in(captured[parity], "detect"), own);
             assert_int_equal(priority_in(captured[parity], "report"), own);
-            if (t.map) assert_int_equal(priority_in(captured[parity], "overlap"), own);
+            if (t.map) assert_int_equal(priority_in(captured[parity], "relpose"), own);
             assert_int_equal(priority_in(captured[parity], "match"), lower);
             assert_int_equal(priority_in(captured[parity], "ego"), lower);
         }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A device that hangs: each CUDA call of port/cuda and each launch blocks, in init, step and shutdown, or a step does
- * not end. Every call of the library returns in bounded time all the same, says so, and the same vfront_t then works on
- * the host port. Once the hang ends, the thread that was left behind gives everything back. The linker puts the
- * wrappers below in front of the runtime (-Wl,--wrap), which is the real one where there is a GPU, else
- * tests/fake/cudart.c.
- *   hang [--quick]    --quick: a sample of the calls, for the thread sanitizer */
+/* A hanging device: each CUDA call of port/cuda and each launch blocks, in init, step and shutdown, or a step does not
+ * end. Every call of the library still returns in bounded time, reports it, and the same vfront_t then works on the
+ * host port. When the hang ends, the abandoned thread releases everything. The linker puts the wrappers below in front
+ * of the runtime (-Wl,--wrap), the real one with a GPU, else tests/fake/cudart.c.
+ * hang [--quick]    --quick: a sample of the calls, for the thread sanitizer */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/fixture/pair.h"
 
@@ -17,10 +16,10 @@
 #include "port/cuda/cuda.h"
 #include "tests/fake/calls.h"
 
-#define SLACK_US 20e6 /* of a machine under load; what hangs would hang for ever */
+#define SLACK_US 20e6 /* tolerance for a machine under load; a real hang would never end */
 
-/** Times after which the GPU is given up here: many times what it takes on this machine when it is well. */
-static int every = 1; /* n-th call alone is made to hang */
+/** Times after which the GPU is abandoned in this test: many times the normal duration on this machine. */
+static int every = 1; /* only every n-th call is made to hang */
 static int32_t init_ms = 60000, step_us = 60000000;
 
 /* ---- calls that block -------------------------------------------------------------------------------------------- */
@@ -29,11 +28,11 @@ static pthread_t test_thread;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ends = PTHREAD_COND_INITIALIZER;
 static struct {
-    int call;                   /* that blocks; -1: none */
-    int endless;                /* 1: launches are swallowed, and queries say that they are under way */
-    int blocked;                /* threads in a call now */
-    long live[KINDS];           /* made and not given back */
-    long hangs[CALLS], by_test; /* in all tests: calls that blocked; calls by the thread of the test */
+    int call;                   /* call that blocks; -1: none */
+    int endless;                /* 1: launches are dropped, and queries report that they are running */
+    int blocked;                /* number of threads blocked in a call */
+    long live[KINDS];           /* objects made and not released */
+    long hangs[CALLS], by_test; /* over all tests: calls that blocked; calls by the test's thread */
 } hang = {.call = -1};
 
 static void enter(int call, int makes)
@@ -119,7 +118,7 @@ cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     return __real_cudaStreamEndCapture(stream, graph);
 }
 
-/** On a GPU: a kernel that takes this long goes ahead of the next launch. */
+/** On a GPU: a kernel of this duration precedes the next launch. */
 static int spin_ms;
 #ifdef VF_SPIN
 cudaError_t spin_launch(int ms, cudaStream_t stream);
@@ -145,7 +144,7 @@ cudaError_t __wrap_cudaStreamQuery(cudaStream_t stream)
     return get(&hang.endless) ? cudaErrorNotReady : __real_cudaStreamQuery(stream);
 }
 
-/** Does not return while a step is endless. */
+/** Blocks while a step is endless. */
 static void wait_for_end(void)
 {
     pthread_mutex_lock(&lock);
@@ -163,7 +162,7 @@ cudaError_t __wrap_cudaStreamSynchronize(cudaStream_t stream)
     return __real_cudaStreamSynchronize(stream);
 }
 
-/* ---- what is looked at ------------------------------------------------------------------------------------------- */
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
 
 static double now_us(void)
 {
@@ -175,7 +174,7 @@ static double now_us(void)
 static double began_us;
 static void begin(void) { began_us = now_us(); }
 
-/** The call since begin() took no longer than it may. */
+/** Requires that the call since begin() took no longer than allowed. */
 static void within(double us, const char *what)
 {
     const double took = now_us() - began_us;
@@ -191,9 +190,9 @@ static int threads(void)
     return n;
 }
 
-static int threads_before; /* of the process, without any of the library's */
+static int threads_before; /* threads of the process without those of the library */
 
-/** The hang is over: whoever was left behind gives everything back and ends. */
+/** Ends the hang: abandoned threads release everything and end. */
 static void over(void)
 {
     const struct timespec tick = {0, 1000000};
@@ -218,7 +217,7 @@ static vfront_tuning_t tuning(void)
     t.abandon_init_ms = init_ms;
     t.abandon_us = step_us;
     t.wait = waiting;
-    t.rectify = t.dense = t.stixel = t.window = VFRONT_STIXELS && every == 1; /* all stages are launched */
+    t.rectify = t.dense = t.stixel = t.vio = VFRONT_STIXELS && every == 1; /* launches all stages */
     t.map = VFRONT_MAP && every == 1;
     if (every > 1) t.ego = t.match = t.stereo = t.describe = 0;
     return t;
@@ -238,7 +237,7 @@ static void started(void)
 
 static const vfront_result_t *result;
 
-/** Frame of pictures of all kinds of host memory. */
+/** Frame with images in all kinds of host memory. */
 static vfront_frame_t frame(uint64_t number)
 {
     vfront_frame_t f = pair_frame(number);
@@ -256,7 +255,8 @@ static vfront_status_t step(uint64_t number)
     return vfront_step(&pair_vf, &f, &result);
 }
 
-/** pair_vf, shut down, works on the host port as a new one does, and knows how many ports it lost. */
+/** Requires that pair_vf, after shutdown, works on the host port like a new one, and reports the number of ports
+ *  lost. */
 static void host_takes_over(uint32_t lost)
 {
     const vfront_rig_t rig = pair_with_imu();
@@ -272,7 +272,7 @@ static void host_takes_over(uint32_t lost)
     assert_int_equal(vfront_shutdown(&pair_twin), VFRONT_OK);
 }
 
-/** pair_vf says that it was given up, and goes on saying so; shut down, it loses the port and says that, too. */
+/** Requires that pair_vf reports that it was abandoned, repeatedly, and that shutdown loses the port and reports it. */
 static void given_up(uint32_t lost)
 {
     const vfront_frame_t f = pair_frame(1000);
@@ -286,13 +286,13 @@ static void given_up(uint32_t lost)
         assert_int_equal(vfront_reset(&pair_vf), VFRONT_E_ABANDONED);
         assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
         assert_int_equal(info.abandoned, lost - 1);
-        within(0, "after it was given up");
+        within(0, "after it was abandoned");
     }
     const size_t bytes = info.abandoned_bytes + info.device_bytes + info.pinned_bytes;
     begin();
     assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_E_ABANDONED);
     within(0, "shutdown");
-    assert_non_null(strstr(vfront_detail(&pair_vf), "given up"));
+    assert_non_null(strstr(vfront_detail(&pair_vf), "abandoned"));
     assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_E_STATE);
     assert_int_equal(start(VFRONT_PORT_HOST), VFRONT_OK);
     assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_OK);
@@ -322,7 +322,7 @@ static void init_hangs(void **state)
         begin();
         const vfront_status_t status = start(VFRONT_PORT_CUDA);
         within(1e3 * init_ms + step_us, call_name[call]);
-        if (!status) { /* init does not make that call */
+        if (!status) { /* init does not make this call */
             assert_int_equal(get(&hang.blocked), 0);
             set(-1, 0);
             assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK);
@@ -331,14 +331,14 @@ static void init_hangs(void **state)
         assert_int_equal(get(&hang.blocked), 1);
         pair_refused(status, VFRONT_E_ABANDONED, call_name[call]);
         assert_int_equal(vfront_info(&pair_vf, &info), VFRONT_E_STATE);
-        assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK); /* nothing to be done */
+        assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK); /* nothing to do */
         host_takes_over(++lost);
         over();
     }
     assert_true(lost > (every > 1 ? 1 : 16 + VFRONT_STAGES));
 }
 
-/** AUTO goes on with the host port, and says why. */
+/** AUTO falls back to the host port, and reports why. */
 static void init_hangs_auto(void **state)
 {
     (void)state;
@@ -356,7 +356,7 @@ static void init_hangs_auto(void **state)
     over();
 }
 
-/** Calls of a step: a look-up and the launch block the submit. The result of the step before stays as it was. */
+/** Calls of a step: a look-up and the launch block the submit. The previous result is unchanged. */
 static void step_hangs(void **state)
 {
     (void)state;
@@ -388,35 +388,35 @@ static void step_hangs(void **state)
     }
 }
 
-/** A step that does not end, as a kernel that hangs makes it: each call that can follow gives it up in time. */
+/** A step that does not end, as with a hanging kernel: each call that can follow abandons it in time. */
 static void step_does_not_end(void **state)
 {
     (void)state;
-    enum { STEP, WAIT, POLL, SUBMIT, RESET, WAYS };
-    for (uint32_t i = 0; i < 2 * WAYS; i++) {
-        const uint32_t way = i % WAYS;
-        waiting = (int32_t)(i / WAYS);
+    enum { STEP, WAIT, POLL, SUBMIT, RESET, VARIANTS };
+    for (uint32_t i = 0; i < 2 * VARIANTS; i++) {
+        const uint32_t variant = i % VARIANTS;
+        waiting = (int32_t)(i / VARIANTS);
         started();
         assert_int_equal(step(0), VFRONT_OK);
         const vfront_frame_t f = frame(1);
         vfront_status_t status = VFRONT_OK;
         set(-1, 1);
         begin();
-        if (way == STEP) status = vfront_step(&pair_vf, &f, &result);
-        if (way != STEP) assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
-        if (way == WAIT) status = vfront_wait(&pair_vf, UINT32_MAX, &result);
-        if (way == POLL) {
+        if (variant == STEP) status = vfront_step(&pair_vf, &f, &result);
+        if (variant != STEP) assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_OK);
+        if (variant == WAIT) status = vfront_wait(&pair_vf, UINT32_MAX, &result);
+        if (variant == POLL) {
             int late = 0;
             do late += (status = vfront_wait(&pair_vf, 1000, &result)) == VFRONT_E_TIMEOUT;
             while (status == VFRONT_E_TIMEOUT);
             assert_true(late > 0);
         }
-        if (way == SUBMIT) {
+        if (variant == SUBMIT) {
             assert_int_equal(vfront_submit(&pair_vf, &f), VFRONT_E_BUSY);
             do status = vfront_submit(&pair_vf, &f);
             while (status == VFRONT_E_BUSY);
         }
-        if (way == RESET) {
+        if (variant == RESET) {
             assert_int_equal(vfront_reset(&pair_vf), VFRONT_E_BUSY);
             do status = vfront_reset(&pair_vf);
             while (status == VFRONT_E_BUSY);
@@ -429,7 +429,7 @@ static void step_does_not_end(void **state)
     }
 }
 
-/** The calls that look after the device in the step that does not end. */
+/** Blocking queries during a step that does not end. */
 static void query_hangs(void **state)
 {
     (void)state;
@@ -450,7 +450,7 @@ static void query_hangs(void **state)
     }
 }
 
-/** Shutdown with each call that gives something back, and with a step that does not end under way. */
+/** Shutdown with each releasing call blocking, and with a step that does not end under way. */
 static void shutdown_hangs(void **state)
 {
     (void)state;
@@ -478,7 +478,7 @@ static void shutdown_hangs(void **state)
     }
 }
 
-/** A kernel of 3 s in the stream, as on a GPU whose work does not end in time. */
+/** A kernel of 3 s in the stream, as on a GPU whose work is late. */
 static void kernel_hangs(void **state)
 {
     (void)state;
@@ -505,9 +505,9 @@ static void kernel_hangs(void **state)
 #endif
 }
 
-/* ---- and nothing else -------------------------------------------------------------------------------------------- */
+/* ---- no side effects --------------------------------------------------------------------------------------------- */
 
-/** Threads come and go with their front ends. */
+/** Threads start and end with their front ends. */
 static void many_times(void **state)
 {
     (void)state;
@@ -520,7 +520,7 @@ static void many_times(void **state)
     over();
 }
 
-/** Values that the library or the device does not have. */
+/** Tuning values that the library or the device lacks. */
 static void bad_values(void **state)
 {
     (void)state;
@@ -552,7 +552,7 @@ static void bad_values(void **state)
     assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_OK);
 }
 
-/** Every priority that the device has can be had, and gives the same bits. */
+/** Every priority of the device is available, and gives the same bits. */
 static void priorities(void **state)
 {
     (void)state;
@@ -571,8 +571,8 @@ static void priorities(void **state)
     assert_true(t.priority > 0);
 }
 
-/** However one waits, the results are the host port's. */
-static void ways_to_wait(void **state)
+/** Results equal the host port's in every wait mode. */
+static void wait_modes(void **state)
 {
     (void)state;
     const vfront_rig_t rig = pair_with_imu();
@@ -588,7 +588,7 @@ static void ways_to_wait(void **state)
     over();
 }
 
-/** The thread that calls the library makes no CUDA call, so its current device is its own business. */
+/** The calling thread makes no CUDA call, so that its current device is unaffected. */
 static void not_the_callers_thread(void **state)
 {
     (void)state;
@@ -597,7 +597,7 @@ static void not_the_callers_thread(void **state)
         if (!hang.hangs[call]) fail_msg("%s was never made to hang", call_name[call]);
 }
 
-/** A hang that has no end: the program ends all the same. */
+/** A hang without end: the program ends nevertheless. */
 static void for_ever(void **state)
 {
     (void)state;
@@ -613,16 +613,17 @@ static void no_device(void **state)
     skip();
 }
 
-/** Sets the times. */
+/** Sets the times after which the GPU is abandoned: the normal duration now, several times, and a second or more,
+ *  because other tests may take the processors at any time. */
 static void measure(void)
 {
     begin();
     started();
-    init_ms = 200 + (int32_t)((now_us() - began_us) / 200);
+    init_ms = 1500 + (int32_t)((now_us() - began_us) / 100);
     begin();
     assert_int_equal(step(0), VFRONT_OK);
-    step_us = 100000 + 3 * (int32_t)(now_us() - began_us);
-    print_message("given up after: init %d ms, step %d us\n", init_ms, step_us);
+    step_us = 1000000 + 5 * (int32_t)(now_us() - began_us);
+    print_message("abandoned after: init %d ms, step %d us\n", init_ms, step_us);
     vfront_shutdown(&pair_vf);
 }
 
@@ -632,12 +633,12 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         TEST(init_hangs),  TEST(init_hangs_auto), TEST(step_hangs),   TEST(step_does_not_end),
         TEST(query_hangs), TEST(shutdown_hangs),  TEST(kernel_hangs), TEST(many_times),
-        TEST(bad_values),  TEST(priorities),      TEST(ways_to_wait), TEST(not_the_callers_thread),
+        TEST(bad_values),  TEST(priorities),      TEST(wait_modes),   TEST(not_the_callers_thread),
         TEST(for_ever),
     };
     const struct CMUnitTest none[] = {cmocka_unit_test(no_device)};
     const vfront_rig_t rig = pair_with_imu();
-    alarm(1200); /* a call that does not return fails the test, too */
+    alarm(1200); /* a call that does not return fails the test */
     if (argc > 1 && !strcmp(argv[1], "--quick")) every = 8;
     pair_draw();
     test_thread = pthread_self();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps that search no corners: tracks and key points are both unwanted. detect and scale are left out, what they would
- * report is defined, and what is left works as it does beside them. */
+/* Steps without a corner search, because neither tracks nor key points are enabled. detect and scale are left out,
+ * their outputs are defined, and the other stages give the same results. */
 #include "tests/fixture/pair.h"
 
 #include <stdlib.h>
 
 #define FRAMES 4
 
-/** Starts the front end with the cameras of the pictures. */
+/** Starts the front end with the cameras of the drawn images. */
 static void start(const vfront_tuning_t *t)
 {
     const vfront_rig_t rig = pair_cameras();
@@ -23,7 +23,7 @@ static const vfront_result_t *step(uint64_t number)
     return r;
 }
 
-/** Tuning that wants neither tracks nor key points, but all else that the build has. */
+/** Tuning without tracks and key points, but with all other stages of the build. */
 static vfront_tuning_t nothing_wanted(void)
 {
     vfront_tuning_t t;
@@ -34,7 +34,7 @@ static vfront_tuning_t nothing_wanted(void)
     return t;
 }
 
-/** Result without corners, features and motions. Cells are those of the grid, though none is looked at. */
+/** Requires a result without corners, features and motions. Grid cells are reported, though none is searched. */
 static void expect_idle(const vfront_result_t *r, uint64_t number)
 {
     const vfront_health_t *h = &r->health;
@@ -52,7 +52,7 @@ static void expect_idle(const vfront_result_t *r, uint64_t number)
     }
 }
 
-/** Through a reset, and with tracks before and after: memories of earlier runs have no part in it. */
+/** Across a reset, and with tracks before and after: data of earlier runs has no effect. */
 static void no_corners(void **state)
 {
     const vfront_tuning_t idle = nothing_wanted();
@@ -74,7 +74,7 @@ static void no_corners(void **state)
 }
 
 #if VFRONT_DENSE
-/** Disparities without corners are those beside tracks and key points. */
+/** Disparities without corners equal those with tracks and key points. */
 static void same_disparities(void **state)
 {
     static uint16_t kept[FRAMES][VFRONT_PICTURE_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* IMU readings of frames through the public interface: which ones a step takes, that they are the same prior as gyro
- * readings, what is refused and forgotten, and what health says of them. */
+/* IMU samples of frames through the public interface: samples used by a step, equality with a gyro prior, refused and
+ * forgotten samples, health. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -9,16 +9,16 @@
 #define MS 1000000ull
 #define HOUR (3600000 * MS)
 #define PERIOD_NS (5 * MS)
-#define ALL 600 /* readings of a flight */
+#define ALL 600 /* number of samples of the flight */
 #define EXPOSURE_NS (6 * MS)
 
 static const vfront_imu_noise_t noise = {1.7e-4, 2e-3, 1.9e-5, 3e-3, 3.0, 19.0, 200.0, 9.81};
-static vfront_imu_t flight[ALL]; /* an IMU that turns a little and shakes */
-static vfront_result_t kept;     /* of pair_vf's last step */
+static vfront_imu_t flight[ALL]; /* an IMU that rotates slightly and vibrates */
+static vfront_result_t kept;     /* result of pair_vf's last step */
 
 static double any(uint32_t i, uint32_t k) { return (scene_hash(5, i, k) & 1023) / 512.0 - 1.0; }
 
-/** Readings from 200 ms before the first frame on, at about 200 Hz. */
+/** Draws samples from 200 ms before the first frame on, at about 200 Hz. */
 static void draw_flight(void)
 {
     const uint64_t start_ns = pair_frame(0).t_ns - 200 * MS;
@@ -54,7 +54,7 @@ static void start(vfront_t *vf, const vfront_rig_t *rig)
     assert_int_equal(vfront_init(vf, rig, NULL, pair_port), VFRONT_OK);
 }
 
-/** Steps pair_vf with readings; keeps a copy of the result. */
+/** Steps pair_vf with samples and keeps a copy of the result. */
 static const vfront_health_t *step(vfront_frame_t f, const vfront_imu_t *imu, uint32_t count)
 {
     const vfront_result_t *r;
@@ -66,18 +66,18 @@ static const vfront_health_t *step(vfront_frame_t f, const vfront_imu_t *imu, ui
     return &kept.health;
 }
 
-/** Digest of a result but for what only an IMU has. */
+/** Digest of a result without the fields specific to an IMU. */
 static uint64_t digest_without_imu(const vfront_result_t *r)
 {
     static vfront_result_t copy;
     copy = *r;
-    copy.health.imu = copy.health.imu_readings = 0;
+    copy.health.imu = copy.health.imu_samples = 0;
     return vfront_digest(&copy);
 }
 
-/* ---- readings of a step ------------------------------------------------------------------------------------------ */
+/* ---- samples of a step ------------------------------------------------------------------------------------------- */
 
-/** Ways in which readings arrive: number of readings that frame i has been given, all told. */
+/** Delivery schedules: total number of samples delivered up to frame i. */
 static uint32_t in_time(uint64_t i) { return (uint32_t)((200 * MS + i * FRAME_NS + 12 * MS) / PERIOD_NS); }
 static uint32_t cut(uint64_t i) { return (uint32_t)((200 * MS + i * FRAME_NS + 3 * MS) / PERIOD_NS); }
 static uint32_t in_heaps(uint64_t i) { return in_time(i < 2 ? i : i / 2 * 2); } /* late in every second frame */
@@ -85,11 +85,12 @@ static uint32_t ahead(uint64_t i)
 {
     return in_time(i) + (i == 3 ? 25 : i > 3 && i < 8 ? in_time(3) + 25 - in_time(i) : 0);
 }
-static uint32_t at_last(uint64_t i) { return i < 6 ? 0 : in_time(i); } /* none for a while */
+static uint32_t at_last(uint64_t i) { return i < 6 ? 0 : in_time(i); } /* none until frame 6 */
 
 static uint32_t (*const arrival[])(uint64_t) = {in_time, cut, in_heaps, ahead, at_last};
 
-/** The same by a plain search through all that has arrived: those between two times, and one more at each end. */
+/** Expected samples of a step by a linear search through all delivered ones: those between two times, and one more at
+ *  each end. */
 static uint32_t searched(uint32_t from, uint32_t arrived, uint64_t from_ns, uint64_t to_ns, vfront_gyro_t *gyro)
 {
     uint32_t count = 0;
@@ -104,52 +105,54 @@ static uint32_t searched(uint32_t from, uint32_t arrived, uint64_t from_ns, uint
     return count;
 }
 
-/** However readings arrive, a step has those of its time, and they are the prior that the same gyro readings are. */
+/** With any delivery schedule a step has the samples of its interval, and they give the same prior as equal gyro
+ *  samples. */
 static void as_gyro(void **state)
 {
     (void)state;
-    for (size_t way = 0; way < sizeof arrival / sizeof *arrival; way++) {
-        uint32_t given = arrival[way] == at_last ? in_time(5) : in_time(0) - 12, priors = 0;
+    for (size_t variant = 0; variant < sizeof arrival / sizeof *arrival; variant++) {
+        uint32_t given = arrival[variant] == at_last ? in_time(5) : in_time(0) - 12, priors = 0;
         const uint32_t from = given;
         uint64_t before_ns = 0;
         vfront_gyro_t gyro[VFRONT_GYRO_SAMPLES];
         assert_int_equal(vfront_reset(&pair_vf) | vfront_reset(&pair_twin), VFRONT_OK);
         for (uint64_t i = 0; i < 12; i++) {
-            const uint32_t arrived = arrival[way](i) > given ? arrival[way](i) : given;
+            const uint32_t arrived = arrival[variant](i) > given ? arrival[variant](i) : given;
             vfront_frame_t f = frame_at(i);
             const vfront_health_t *h = step(f, arrived > from ? &flight[given] : NULL, arrived - given);
             const vfront_result_t *other;
             const uint32_t count = i && arrived > from ? searched(from, arrived, before_ns, middle(&f), gyro) : 0;
-            if (h->imu_readings != count)
-                fail_msg("way %d, frame %d: %u, not %u", (int)way, (int)i, h->imu_readings, count);
+            if (h->imu_samples != count)
+                fail_msg("way %d, frame %d: %u, not %u", (int)variant, (int)i, h->imu_samples, count);
             given = arrived;
             if (given > from) f.gyro = gyro, f.gyro_count = count;
             assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK);
-            if (digest_without_imu(&kept) != vfront_digest(other)) fail_msg("way %d, frame %d: bits", (int)way, (int)i);
+            if (digest_without_imu(&kept) != vfront_digest(other))
+                fail_msg("way %d, frame %d: bits", (int)variant, (int)i);
             priors += (other->predicted.source & VFRONT_PREDICT_ROTATION) != 0;
             before_ns = middle(&f);
         }
-        if (priors < 5) fail_msg("way %d: %u priors", (int)way, priors);
+        if (priors < 5) fail_msg("way %d: %u priors", (int)variant, priors);
     }
 }
 
-/** A reading at the very middle of exposure is the step's last one, and the next one's first. */
+/** A sample exactly at the middle of exposure is the last of its step, and the first of the next. */
 static void at_the_middle(void **state)
 {
     (void)state;
     static vfront_imu_t imu[VFRONT_IMU_SAMPLES];
     const uint64_t a = middle(&(vfront_frame_t){.t_ns = frame_at(0).t_ns, .exposure_ns = EXPOSURE_NS});
     for (uint32_t i = 0; i < 8; i++) imu[i] = flight[i], imu[i].t_ns = a + i * (uint64_t)FRAME_NS / 3;
-    assert_int_equal(step(frame_at(0), imu, 8)->imu_readings, 0);
-    assert_int_equal(step(frame_at(1), NULL, 0)->imu_readings, 4); /* 0, 11, 22, 33 ms */
+    assert_int_equal(step(frame_at(0), imu, 8)->imu_samples, 0);
+    assert_int_equal(step(frame_at(1), NULL, 0)->imu_samples, 4); /* 0, 11, 22, 33 ms */
     assert_int_equal(kept.health.imu | kept.health.gyro_short, 0);
-    assert_int_equal(step(frame_at(2), NULL, 0)->imu_readings, 4); /* 33 to 66 ms */
-    assert_int_equal(step(frame_at(3), NULL, 0)->imu_readings, 2); /* 66 and 77 ms */
+    assert_int_equal(step(frame_at(2), NULL, 0)->imu_samples, 4); /* 33 to 66 ms */
+    assert_int_equal(step(frame_at(3), NULL, 0)->imu_samples, 2); /* 66 and 77 ms */
     assert_int_equal(kept.health.gyro_short, 1);
-    assert_int_equal(step(frame_at(4), NULL, 0)->imu_readings, 1); /* 77 ms */
+    assert_int_equal(step(frame_at(4), NULL, 0)->imu_samples, 1); /* 77 ms */
 }
 
-/** t_imu = t_cam + offset: readings of a clock that is ahead are the same as those of a clock that is not. */
+/** t_imu = t_cam + offset: samples of a clock that is ahead give the same result. */
 static void offset(void **state)
 {
     (void)state;
@@ -161,7 +164,7 @@ static void offset(void **state)
         const int64_t by_ns = k ? offset_ns[k - 1] : 0;
         const vfront_rig_t rig = rig_with(NULL, by_ns);
         start(&pair_vf, &rig);
-        for (uint32_t i = 40; i < 43; i++) { /* a second of the IMU's clock has passed */
+        for (uint32_t i = 40; i < 43; i++) { /* the IMU's clock jumps by a second */
             const vfront_frame_t f = frame_at(i);
             const uint32_t from = i > 40 ? in_time(i - 1) : in_time(i) - 10, count = in_time(i) - from;
             for (uint32_t n = 0; n < count; n++) imu[n] = flight[from + n], imu[n].t_ns += (uint64_t)by_ns;
@@ -169,10 +172,10 @@ static void offset(void **state)
             assert_true(i == 40 || kept.predicted.source & VFRONT_PREDICT_ROTATION);
             if (k == 0) digest[i - 40] = vfront_digest(&kept);
             assert_true(vfront_digest(&kept) == digest[i - 40]);
-            assert_true(kept.t_mid_ns == middle(&f)); /* of the frames' clock */
+            assert_true(kept.t_mid_ns == middle(&f)); /* on the clock of the frames */
         }
         start(&pair_twin, &rig);
-        for (uint32_t i = 40; i < 43; i++) { /* gyro readings likewise */
+        for (uint32_t i = 40; i < 43; i++) { /* the same for gyro samples */
             vfront_frame_t f = frame_at(i);
             const vfront_result_t *r;
             const uint32_t from = in_time(i) - 14;
@@ -189,7 +192,7 @@ static void offset(void **state)
     }
 }
 
-/** Times at both ends of what 64 bits hold: offsets and half exposures end there. */
+/** Times at both ends of 64 bits: offsets and half exposures saturate. */
 static void ends_of_time(void **state)
 {
     (void)state;
@@ -198,21 +201,22 @@ static void ends_of_time(void **state)
         vfront_frame_t f = frame_at(0);
         vfront_imu_t imu[3] = {flight[0], flight[1], flight[2]};
         start(&pair_vf, &rig);
-        f.t_ns = late ? UINT64_MAX - 2000 : 0; /* both middles are beyond: the step has no time on the IMU's clock */
+        f.t_ns = late ? UINT64_MAX - 2000 : 0; /* both middles are out of range: the step has no interval on the IMU's
+                                                  clock */
         for (uint64_t k = 0; k < 3; k++) imu[k].t_ns = late ? UINT64_MAX - 3 + k : k;
-        assert_int_equal(step(f, imu, 2)->imu_readings, 0);
+        assert_int_equal(step(f, imu, 2)->imu_samples, 0);
         f = frame_at(1);
         f.t_ns = late ? UINT64_MAX - 1000 : 1000;
-        assert_int_equal(step(f, &imu[2], 1)->imu_readings, 0);
+        assert_int_equal(step(f, &imu[2], 1)->imu_samples, 0);
         assert_int_equal(kept.health.imu, 0);
         assert_int_equal(kept.predicted.source & VFRONT_PREDICT_ROTATION, 0);
-        f.t_ns = late ? UINT64_MAX - 1 : 1100 * MS; /* early: the step is of 100 ms on the IMU's clock, from 0 on */
-        assert_int_equal(step(f, NULL, 0)->imu_readings, late ? 0 : 3);
+        f.t_ns = late ? UINT64_MAX - 1 : 1100 * MS; /* early: the step has 100 ms on the IMU's clock, starting at 0 */
+        assert_int_equal(step(f, NULL, 0)->imu_samples, late ? 0 : 3);
         assert_int_equal(kept.health.imu, 0);
     }
 }
 
-/** A middle of exposure that is not later than that of the frame before: the step has no time, and no readings. */
+/** Middle of exposure not later than the previous frame's: no interval, and no samples. */
 static void middle_goes_back(void **state)
 {
     (void)state;
@@ -223,14 +227,15 @@ static void middle_goes_back(void **state)
     f.t_ns += 2 * MS;
     f.exposure_ns = 0;
     step(f, &flight[due], 2);
-    assert_int_equal(kept.health.imu_readings | kept.health.imu | kept.health.gyro_short, 0);
-    assert_int_equal(kept.health.reserved, 0);
+    assert_int_equal(kept.health.imu_samples | kept.health.imu | kept.health.gyro_short, 0);
+    assert_int_equal(kept.health.calibration, 0);
     assert_int_equal(kept.predicted.source & VFRONT_PREDICT_ROTATION, 0);
-    assert_true(step(frame_at(1), &flight[due + 2], in_time(1) - due - 2)->imu_readings > 3);
+    assert_true(step(frame_at(1), &flight[due + 2], in_time(1) - due - 2)->imu_samples > 3);
     assert_int_equal(kept.health.gyro_short, 0);
 }
 
-/** A gyro in place of the IMU for a while, and back: each frame's rotation is of what it has; the IMU is missed. */
+/** A gyro instead of the IMU for a while, and back: each frame's rotation uses its own samples; the IMU is reported
+ *  missing. */
 static void by_turns(void **state)
 {
     (void)state;
@@ -251,7 +256,7 @@ static void by_turns(void **state)
         f.gyro = gyro;
         f.gyro_count = 14;
         assert_int_equal(vfront_step(&pair_twin, &f, &r), VFRONT_OK);
-        /* what was read before the gyro's first frame reaches into it, but not farther */
+        /* samples read before the gyro's first frame extend into it, but no further */
         assert_int_equal(kept.health.imu, i % 4 == 2 ? VFRONT_IMU_MISSING : 0);
         assert_int_equal(kept.health.gyro_short, 0);
         assert_true(!i || kept.predicted.source & VFRONT_PREDICT_ROTATION);
@@ -260,11 +265,11 @@ static void by_turns(void **state)
     }
 }
 
-/* ---- what is refused --------------------------------------------------------------------------------------------- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static vfront_imu_t bad[VFRONT_IMU_SAMPLES + 1];
 
-/** Refuses a frame with `bad` readings; the next one, with those that were due, is as if it had not been. */
+/** Requires that a frame with `bad` samples is refused, and that the next one, with the due samples, is unaffected. */
 static void refuse(uint64_t *number, uint32_t *given, uint32_t count, vfront_status_t status, const char *detail)
 {
     const vfront_result_t *other, *none;
@@ -279,7 +284,7 @@ static void refuse(uint64_t *number, uint32_t *given, uint32_t count, vfront_sta
     step(f, f.imu, f.imu_count);
     assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK);
     if (vfront_digest(&kept) != vfront_digest(other)) fail_msg("%s: something stayed behind", detail);
-    assert_true(kept.health.imu_readings > 3 && kept.predicted.source & VFRONT_PREDICT_ROTATION);
+    assert_true(kept.health.imu_samples > 3 && kept.predicted.source & VFRONT_PREDICT_ROTATION);
     *given = in_time((*number)++);
 }
 
@@ -287,7 +292,7 @@ static void refused(void **state)
 {
     (void)state;
     static const struct {
-        int32_t reading, member; /* 0..2: rate, 3..5: force */
+        int32_t sample, member; /* 0..2: rate, 3..5: acceleration */
         double value;
         const char *detail;
     } wrong[] = {
@@ -308,14 +313,14 @@ static void refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         DUE;
         const int32_t k = wrong[i].member;
-        *(k < 3 ? &bad[wrong[i].reading].gyro_rad_s[k] : &bad[wrong[i].reading].accel_m_s2[k - 3]) = wrong[i].value;
+        *(k < 3 ? &bad[wrong[i].sample].gyro_rad_s[k] : &bad[wrong[i].sample].accel_m_s2[k - 3]) = wrong[i].value;
         refuse(&number, &given, 5, VFRONT_E_IMU, wrong[i].detail);
     }
-    DUE, bad[3].t_ns = bad[2].t_ns; /* twice */
+    DUE, bad[3].t_ns = bad[2].t_ns; /* the same time twice */
     refuse(&number, &given, 5, VFRONT_E_IMU, "frame.imu[3].t_ns");
     DUE, bad[3].t_ns = bad[2].t_ns - 1;
     refuse(&number, &given, 5, VFRONT_E_IMU, "frame.imu[3].t_ns");
-    DUE, bad[0].t_ns = flight[given - 1].t_ns; /* the frame before had it */
+    DUE, bad[0].t_ns = flight[given - 1].t_ns; /* delivered with the previous frame */
     refuse(&number, &given, 5, VFRONT_E_IMU, "frame.imu[0].t_ns");
     DUE;
     refuse(&number, &given, VFRONT_IMU_SAMPLES + 1, VFRONT_E_IMU, "frame.imu_count");
@@ -324,7 +329,7 @@ static void refused(void **state)
 #undef DUE
 }
 
-/** Good readings of a frame that is refused for another reason are not kept, beside gyro readings none is taken. */
+/** Samples of a frame refused for another reason are not kept; with gyro samples none is used. */
 static void refused_otherwise(void **state)
 {
     (void)state;
@@ -340,9 +345,9 @@ static void refused_otherwise(void **state)
     f = frame_at(1);
     f.imu = &flight[due];
     f.imu_count = 8;
-    f.picture[0].memory = VFRONT_DEVICE_MEMORY; /* refused last of all, by the port */
+    f.picture[0].memory = VFRONT_DEVICE_MEMORY; /* refused by the last check, in the port */
     if (vfront_step(&pair_vf, &f, &r) == VFRONT_E_MEMORY_KIND) {
-        f.t_ns = 0; /* refused first of all */
+        f.t_ns = 0; /* refused by the first check */
         pair_refused(vfront_step(&pair_vf, &f, &r), VFRONT_E_TIME, "frame.t_ns");
     }
     f = frame_at(1);
@@ -353,10 +358,10 @@ static void refused_otherwise(void **state)
     pair_refused(vfront_step(&pair_vf, &f, &r), VFRONT_E_IMU, "beside frame.gyro");
     f.gyro_count = 0;
     pair_refused(vfront_step(&pair_vf, &f, &r), VFRONT_E_IMU, "beside frame.gyro");
-    assert_true(step(frame_at(1), &flight[due], 8)->imu_readings > 3); /* again, all of them */
+    assert_true(step(frame_at(1), &flight[due], 8)->imu_samples > 3); /* all of them again */
 }
 
-/** As many as there is room for, with those that are kept; those that a step has behind it make room. */
+/** The largest number of samples, together with the kept ones; samples of past steps make room. */
 static void room(void **state)
 {
     (void)state;
@@ -367,7 +372,7 @@ static void room(void **state)
         imu[i] = flight[i];
         imu[i].t_ns = middle(&f) + (uint64_t)i * (VFRONT_IMU_AHEAD_NS / VFRONT_IMU_SAMPLES);
     }
-    step(f, imu, VFRONT_IMU_SAMPLES); /* all are kept */
+    step(f, imu, VFRONT_IMU_SAMPLES); /* all of them are kept */
     f = frame_at(1);
     f.imu = &imu[VFRONT_IMU_SAMPLES];
     f.imu_count = 1;
@@ -375,19 +380,19 @@ static void room(void **state)
     f.imu_count = 0;
     assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
     f = frame_at(20);
-    assert_true(step(f, NULL, 0)->imu_readings > VFRONT_IMU_SAMPLES / 2);
+    assert_true(step(f, NULL, 0)->imu_samples > VFRONT_IMU_SAMPLES / 2);
     f = frame_at(21);
     step(f, &imu[VFRONT_IMU_SAMPLES], 1);
 }
 
-/** Steps over a time at 200 Hz, with forces of a magnitude and rates of up to a value; returns health.imu. */
+/** Steps for a time at 200 Hz, with accelerations of a magnitude and rates of up to a value. Returns health.imu. */
 static uint32_t rest_for(uint64_t *at, double force, double rate, uint64_t ms)
 {
     uint32_t faults = 0;
     for (const uint64_t end = *at + ms * MS / FRAME_NS; *at < end; ++*at) {
         vfront_imu_t imu[7];
         const uint64_t t_ns = frame_at(*at).t_ns;
-        for (uint32_t i = 0; i < 7; i++) { /* the last one 2 ms behind the middle */
+        for (uint32_t i = 0; i < 7; i++) { /* the last one 2 ms after the middle */
             const double wobble = 0.04 * any((uint32_t)*at, i);
             imu[i] = (vfront_imu_t){t_ns + i * PERIOD_NS - 25 * MS, {rate, wobble * rate, -rate}, {0, 0, 0}};
             imu[i].accel_m_s2[0] = force * (0.6 + wobble);
@@ -395,10 +400,10 @@ static uint32_t rest_for(uint64_t *at, double force, double rate, uint64_t ms)
         }
         faults = step(frame_at(*at), imu, 7)->imu;
     }
-    return faults & ~(uint32_t)(VFRONT_IMU_AXES | VFRONT_IMU_CLOCK); /* drawn rates are not the pictures' */
+    return faults & ~(uint32_t)(VFRONT_IMU_AXES | VFRONT_IMU_CLOCK); /* the simulated rates do not match the images */
 }
 
-/** Readings far ahead of their frame are dropped, and those that come later are none the worse for it. */
+/** Samples far ahead of their frame are dropped, and later ones are unaffected. */
 static void far_ahead(void **state)
 {
     (void)state;
@@ -410,20 +415,20 @@ static void far_ahead(void **state)
         const vfront_frame_t f = frame_at(i);
         const uint32_t count = in_time(i) - given;
         const uint32_t ahead_of = i == 2 || i == 3 || i == 5 ? VFRONT_IMU_AHEAD : 0,
-                       hole = i > 2 ? VFRONT_IMU_GAP : 0; /* what was dropped is missing in the next step */
+                       hole = i > 2 ? VFRONT_IMU_GAP : 0; /* the dropped ones are missing in the next step */
         memcpy(bad, &flight[given], count * sizeof *bad);
         if (i == 2) bad[count - 1].t_ns = middle(&f) + VFRONT_IMU_AHEAD_NS + 1;
         if (i == 3) bad[count - 1].t_ns = UINT64_MAX;
         if (i == 5) bad[0].t_ns = middle(&f) + HOUR, bad[1].t_ns = middle(&f) + HOUR + 1;
         step(f, bad, i == 5 ? 2 : count);
-        if (kept.health.imu != (ahead_of | hole) || kept.health.imu_readings < (i == 5 ? 2 : 6))
-            fail_msg("frame %u: %u, %u readings", i, kept.health.imu, kept.health.imu_readings);
+        if (kept.health.imu != (ahead_of | hole) || kept.health.imu_samples < (i == 5 ? 2 : 6))
+            fail_msg("frame %u: %u, %u readings", i, kept.health.imu, kept.health.imu_samples);
         given = in_time(i);
     }
     vfront_frame_t f = frame_at(6);
     bad[0] = flight[given], bad[0].t_ns = middle(&f) + VFRONT_IMU_AHEAD_NS;
     assert_int_equal(step(f, bad, 1)->imu & VFRONT_IMU_AHEAD, 0);
-    f = frame_at(7); /* it is kept: readings before it come too late, the frame alone does not */
+    f = frame_at(7); /* it is kept, so that samples before it are too late; the frame alone does not make them so */
     const vfront_result_t *r;
     f.imu = &flight[given + 1];
     f.imu_count = 5;
@@ -431,8 +436,8 @@ static void far_ahead(void **state)
     assert_int_equal(step(frame_at(7), NULL, 0)->gyro_short, 1);
 }
 
-/** vfront_reset() and a clock that is set forget all: older readings are good again, none are missed, and the bits are
- *  those of a new front end. */
+/** vfront_reset() and a clock change forget all samples. Older samples are accepted again, none are missing, and the
+ *  bits equal those of a new front end. */
 static void forget(int clock, int goes_on)
 {
     const vfront_rig_t rig = rig_with(&noise, 0);
@@ -457,8 +462,8 @@ static void forget(int clock, int goes_on)
         assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK);
         if (kept.frame != twins || vfront_digest(&kept) != vfront_digest(other))
             fail_msg("clock %d, readings %d, frame %u: faults %u, %u readings", clock, goes_on, i, kept.health.imu,
-                     kept.health.imu_readings);
-        assert_true(goes_on ? !twins || kept.health.imu_readings > 3 : kept.health.imu == 0);
+                     kept.health.imu_samples);
+        assert_true(goes_on ? !twins || kept.health.imu_samples > 3 : kept.health.imu == 0);
         twins++;
     }
 }
@@ -472,7 +477,7 @@ static void forgotten(void **state)
 /* ---- health ------------------------------------------------------------------------------------------------------ */
 
 #define STEP 11
-static vfront_imu_t good[STEP]; /* each 5 ms, from 10 ms before the middle of frame 0 to 7 ms behind that of frame 1 */
+static vfront_imu_t good[STEP]; /* every 5 ms, from 10 ms before the middle of frame 0 to 7 ms after that of frame 1 */
 
 static void draw_step(void)
 {
@@ -503,11 +508,11 @@ static void missing(void **state)
     start_known(NULL);
     assert_int_equal(faults_of(NULL, 0), 0); /* no IMU */
     assert_int_equal(faults_of(good, STEP), 0);
-    assert_int_equal(faults_of(good, 0), VFRONT_IMU_MISSING); /* an IMU, but no reading */
-    assert_int_equal(faults_of(good, 3), VFRONT_IMU_MISSING); /* the last one is at the very start */
-    assert_int_equal(kept.health.imu_readings, 1);
+    assert_int_equal(faults_of(good, 0), VFRONT_IMU_MISSING); /* an IMU without samples */
+    assert_int_equal(faults_of(good, 3), VFRONT_IMU_MISSING); /* the last sample is at the start */
+    assert_int_equal(kept.health.imu_samples, 1);
     assert_int_equal(faults_of(good, 4), 0);
-    assert_int_equal(step(frame_at(2), NULL, 0)->imu, VFRONT_IMU_MISSING); /* it fell silent */
+    assert_int_equal(step(frame_at(2), NULL, 0)->imu, VFRONT_IMU_MISSING); /* no more samples */
     assert_int_equal(kept.health.gyro_short, 1);
     assert_int_equal(step(frame_at(9), NULL, 0)->imu, VFRONT_IMU_MISSING | VFRONT_IMU_GAP);
     start_known(&noise);
@@ -518,18 +523,19 @@ static void gap(void **state)
 {
     (void)state;
     vfront_imu_t imu[STEP];
-    start_known(&noise); /* 200 Hz: more than 7.5 ms */
+    start_known(&noise); /* 200 Hz: a gap is more than 7.5 ms */
     assert_int_equal(faults_of(good, STEP), 0);
-    for (uint32_t out = 0; out < STEP; out++) { /* one reading less */
+    for (uint32_t out = 0; out < STEP; out++) { /* one sample removed */
         memcpy(imu, good, sizeof imu);
         memmove(&imu[out], &good[out + 1], (STEP - 1 - out) * sizeof *imu);
-        const uint32_t wanted = out > 1 && out < 10 ? VFRONT_IMU_GAP : 0; /* of 10 ms, in the step or over its ends */
+        const uint32_t wanted = out > 1 && out < 10 ? VFRONT_IMU_GAP : 0; /* gap of 10 ms, within the step or across its
+                                                                             ends */
         if (faults_of(imu, STEP - 1) != wanted) fail_msg("reading %u of %u: %u", out, STEP, kept.health.imu);
     }
-    assert_int_equal(faults_of(&good[3], STEP - 3), 0); /* begins 5 ms late */
+    assert_int_equal(faults_of(&good[3], STEP - 3), 0); /* starts 5 ms late */
     assert_int_equal(faults_of(&good[4], STEP - 4), VFRONT_IMU_GAP);
     assert_int_equal(faults_of(good, 8), VFRONT_IMU_GAP); /* ends 8 ms early */
-    start_known(NULL);                                    /* without a rate VFRONT_IMU_GAP_NS */
+    start_known(NULL);                                    /* without a stated rate VFRONT_IMU_GAP_NS */
     assert_int_equal(faults_of(good, 4), 0);
     for (uint64_t beyond = 0; beyond < 2; beyond++) {
         const vfront_frame_t f = frame_at(0);
@@ -538,7 +544,7 @@ static void gap(void **state)
         imu[3].t_ns = imu[2].t_ns + VFRONT_IMU_GAP_NS + beyond;
         step(f, imu, 4);
         assert_int_equal(step(frame_at(6), NULL, 0)->imu, beyond ? VFRONT_IMU_GAP : 0);
-        assert_int_equal(kept.health.gyro_short, beyond); /* over so long a time rates are not interpolated */
+        assert_int_equal(kept.health.gyro_short, beyond); /* rates are not interpolated over such a gap */
         assert_int_equal((kept.predicted.source & VFRONT_PREDICT_ROTATION) == 0, beyond);
     }
 }
@@ -554,10 +560,11 @@ static void saturated(void **state)
                 memcpy(imu, good, sizeof imu);
                 const double limit = (k < 3 ? 3.0 : 19.0) - (least ? 1e-9 : 0), value = i % 2 ? limit : -limit;
                 *(k < 3 ? &imu[i].gyro_rad_s[k] : &imu[i].accel_m_s2[k - 3]) = value;
-                const uint32_t in_step = i >= 2 && i < 10; /* from the one at the start to the first behind the end */
+                const uint32_t in_step = i >= 2 && i < 10; /* samples from the one at the start to the first after the
+                                                              end */
                 if (faults_of(imu, STEP) != (in_step && !least ? VFRONT_IMU_SATURATED : 0)) fail_msg("%u, %u", i, k);
             }
-    start_known(NULL); /* no limit is known */
+    start_known(NULL); /* no limit is stated */
     good[5].gyro_rad_s[0] = VFRONT_GYRO_MOST_RAD_S;
     good[5].accel_m_s2[0] = -VFRONT_ACCEL_MOST_M_S2;
     assert_int_equal(faults_of(good, STEP), 0);
@@ -572,7 +579,7 @@ static void stuck(void **state)
             memcpy(accel ? good[i].accel_m_s2 : good[i].gyro_rad_s, accel ? good[2].accel_m_s2 : good[2].gyro_rad_s,
                    24);
         assert_int_equal(faults_of(good, STEP), VFRONT_IMU_STUCK);
-        assert_int_equal(kept.health.gyro_stuck, !accel); /* as for gyro readings */
+        assert_int_equal(kept.health.gyro_stuck, !accel); /* same as for gyro samples */
         for (uint32_t other = 2; other < STEP; other++) {
             vfront_imu_t imu[STEP];
             memcpy(imu, good, sizeof imu);
@@ -584,14 +591,15 @@ static void stuck(void **state)
     for (uint32_t i = 0; i < 8; i++) {
         vfront_imu_t imu = flight[0];
         imu.t_ns = middle(&(vfront_frame_t){.t_ns = frame_at(i).t_ns, .exposure_ns = EXPOSURE_NS});
-        imu.accel_m_s2[0] += i == 1 ? 1e-9 : 0; /* 2 to 6 are five of a row of forces, 0 to 4 five rates */
+        imu.accel_m_s2[0] += i == 1 ? 1e-9
+                                    : 0; /* samples 2 to 6 are five equal accelerations, 0 to 4 five equal rates */
         assert_int_equal(step(frame_at(i), &imu, 1)->imu, i > 3 ? VFRONT_IMU_STUCK : 0);
         assert_int_equal(kept.health.gyro_stuck, 0);
     }
-    vfront_tuning_t tuning; /* no check */
+    vfront_tuning_t tuning; /* check disabled */
     const vfront_rig_t rig = rig_with(NULL, 0);
     vfront_tuning_default(&tuning);
-    tuning.gyro_stuck_readings = 0;
+    tuning.gyro_stuck_samples = 0;
     vfront_shutdown(&pair_vf);
     assert_int_equal(vfront_init(&pair_vf, &rig, &tuning, pair_port), VFRONT_OK);
     for (uint32_t i = 1; i < STEP; i++) memcpy(good[i].gyro_rad_s, good[0].gyro_rad_s, sizeof good->gyro_rad_s);
@@ -605,10 +613,10 @@ static void zero(void **state)
     for (uint32_t i = 0; i < STEP; i++) memset(good[i].gyro_rad_s, 0, 48);
     assert_int_equal(faults_of(good, STEP), VFRONT_IMU_ZERO | VFRONT_IMU_STUCK);
     good[5].accel_m_s2[1] = 1e-300;
-    assert_int_equal(faults_of(good, STEP), VFRONT_IMU_STUCK); /* the rates */
+    assert_int_equal(faults_of(good, STEP), VFRONT_IMU_STUCK); /* equal rates */
     good[5].gyro_rad_s[1] = 1e-300;
     assert_int_equal(faults_of(good, STEP), 0);
-    good[5].accel_m_s2[1] = 0; /* all forces, but not all rates */
+    good[5].accel_m_s2[1] = 0; /* all accelerations zero, but not all rates */
     assert_int_equal(faults_of(good, STEP), VFRONT_IMU_STUCK);
 }
 
@@ -617,29 +625,30 @@ static void units(void **state)
     (void)state;
     uint64_t at = 0;
     start_known(NULL);
-    assert_int_equal(rest_for(&at, 1.0, 0.1, 990), 0); /* not for a second */
+    assert_int_equal(rest_for(&at, 1.0, 0.1, 990), 0); /* less than a second */
     assert_int_equal(rest_for(&at, 1.0, 0.1, 99), VFRONT_IMU_IN_G);
-    assert_int_equal(rest_for(&at, 2.0, 0.1, 2000), VFRONT_IMU_IN_G); /* no rest; it was in g before */
-    assert_int_equal(rest_for(&at, 9.81, 0.1, 1200), 0);              /* a rest that says otherwise */
-    assert_int_equal(rest_for(&at, 1.0, 0.25, 2000), 0);              /* turns: no rest */
-    assert_int_equal(rest_for(&at, 1.5, 0.1, 2000), 0);               /* neither */
+    assert_int_equal(rest_for(&at, 2.0, 0.1, 2000), VFRONT_IMU_IN_G); /* not stationary; in g before */
+    assert_int_equal(rest_for(&at, 9.81, 0.1, 1200), 0);              /* stationary again at 1 g in m/s^2: the fault is
+                                                                         revoked */
+    assert_int_equal(rest_for(&at, 1.0, 0.25, 2000), 0);              /* rotating: not stationary */
+    assert_int_equal(rest_for(&at, 1.5, 0.1, 2000), 0);               /* neither magnitude */
     assert_int_equal(rest_for(&at, 0.3, 0.1, 1200), VFRONT_IMU_NO_GRAVITY);
-    assert_int_equal(rest_for(&at, 0, 0.1, 1200), VFRONT_IMU_NO_GRAVITY | VFRONT_IMU_STUCK); /* says nothing */
+    assert_int_equal(rest_for(&at, 0, 0.1, 1200), VFRONT_IMU_NO_GRAVITY | VFRONT_IMU_STUCK); /* does not affect IN_G */
     assert_int_equal(rest_for(&at, 1.0, 0.1, 1200), VFRONT_IMU_IN_G);
     assert_int_equal(rest_for(&at, 0, 0.1, 1200), VFRONT_IMU_IN_G | VFRONT_IMU_STUCK);
     assert_int_equal(vfront_reset(&pair_vf), VFRONT_OK);
-    assert_int_equal(rest_for(&at, 1.0, 0.1, 500), 0); /* forgotten */
-    at += 20;                                          /* a hole: a rest is not known to go on over it */
+    assert_int_equal(rest_for(&at, 1.0, 0.1, 500), 0); /* forgotten after a reset */
+    at += 20;                                          /* a gap interrupts a stationary period */
     assert_int_equal(rest_for(&at, 1.0, 0.1, 700) & VFRONT_IMU_IN_G, 0);
     assert_int_equal(rest_for(&at, 1.0, 0.1, 500), VFRONT_IMU_IN_G);
-    vfront_imu_noise_t moon = noise; /* gravity of the rig */
+    vfront_imu_noise_t moon = noise; /* gravity given by the rig */
     moon.gravity_m_s2 = 1.1;
     start_known(&moon);
     assert_int_equal(rest_for(&at, 1.0, 0.1, 2000), 0);
     assert_int_equal(rest_for(&at, 0.1, 0.1, 2000), VFRONT_IMU_NO_GRAVITY);
 }
 
-/** Errors of the IMU in the rig: all 0, or each value in its range. */
+/** Noise of the IMU in the rig: all 0, or each value in its range. */
 static void rigs(void **state)
 {
     (void)state;
@@ -666,7 +675,7 @@ static void rigs(void **state)
         }
     vfront_rig_t rig = rig_with(NULL, 0);
     vfront_shutdown(&pair_vf);
-    rig.imu.gyro_density = 1e-4; /* one alone */
+    rig.imu.gyro_density = 1e-4; /* a single value */
     pair_refused(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_E_CALIBRATION, "rig.imu.gyro_limit_rad_s");
     rig.imu.gyro_density = -0.0;
     assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of statuses and stages, vfront_info() and the times of stages that a result gives, with what the rig and the
- * tuning turn off. */
+/* Names of statuses and stages, vfront_info() and the stage times of a result, with stages disabled by rig and
+ * tuning. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ static void names(void **state)
 #undef STATUS
     };
     for (size_t i = 0; i < sizeof status / sizeof *status; i++) {
-        assert_int_equal(status[i].status, status[i].number); /* the numbers do not change between versions */
+        assert_int_equal(status[i].status, status[i].number); /* numbers are the same in all versions */
         assert_string_equal(vfront_status_name(status[i].status), status[i].name);
     }
     assert_string_equal(vfront_status_name((vfront_status_t)1), "unknown status");
@@ -57,13 +57,13 @@ static void info(void **state)
     assert_int_equal(i.port, pair_port);
     assert_true(i.device[0] && memchr(i.device, 0, sizeof i.device));
     assert_true(i.host_bytes == sizeof(vfront_t));
-    assert_int_equal(i.levels, 3);       /* 160x120: 40x30 is the third */
-    assert_int_equal(i.cells[0], 7 * 5); /* of 24 px: cells of 12 px would be more than VFRONT_CELLS */
+    assert_int_equal(i.levels, 3);       /* 160x120: 40x30 is the third level */
+    assert_int_equal(i.cells[0], 7 * 5); /* cells of 24 px, because cells of 12 px would exceed VFRONT_CELLS */
     assert_true((i.device_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
     assert_true((i.pinned_bytes > 0) == (pair_port == VFRONT_PORT_CUDA));
 }
 
-/** Of a plain rig: it is seen as it is. */
+/** Plain rig: stages see it unchanged. */
 static void info_plain(void **state)
 {
     (void)state;
@@ -79,13 +79,13 @@ static void info_plain(void **state)
     rig.camera[0].mask = NULL;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         const int32_t all[4] = {0, 0, rig.camera[c].width_px, rig.camera[c].height_px};
-        assert_memory_equal(&i.seen[c], &rig.camera[c], sizeof rig.camera[c]);
+        assert_memory_equal(&i.camera[c], &rig.camera[c], sizeof rig.camera[c]);
         assert_memory_equal(i.valid_px[c], all, sizeof all);
         assert_int_equal(i.blind_px[c], 0);
     }
 }
 
-/** A lens that holds for a disc of the picture is blind outside of it, and nothing is found there. */
+/** A lens model valid in a disc is blind outside, and nothing is found there. */
 static void info_blind(void **state)
 {
     (void)state;
@@ -93,7 +93,7 @@ static void info_blind(void **state)
         vfront_rig_t rig = pair_unplaced();
         vfront_info_t i;
         rig.camera[c].fx_px = rig.camera[c].fy_px = 160;
-        rig.camera[c].distortion[0] = -3; /* turns at r = 1/3, which is seen at 2/9: 35.6 px */
+        rig.camera[c].distortion[0] = -3; /* folds over at r = 1/3, which is seen at 2/9: 35.6 px */
         const uint8_t *const grey[] = {pair_grey[0], pair_grey[0]};
         pair_shot(&rig, NULL, grey, &shot);
         assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
@@ -101,7 +101,7 @@ static void info_blind(void **state)
                      least = 3.14159 * 12.9 * 12.9;
         if (!(seen < disc && seen > least))
             fail_msg("%g px are seen of %g", seen,
-                     disc); /* less, by up to two places of the grid of bearings along both axes */
+                     disc); /* smaller by up to two nodes of the bearing grid along both axes */
         assert_int_equal(i.blind_px[1 - c], 0);
         assert_true(shot.keypoints_count[c] > 0 && shot.keypoints_count[1 - c] > shot.keypoints_count[c]);
         for (uint32_t k = 0; k < shot.keypoints_count[c]; k++)
@@ -110,7 +110,7 @@ static void info_blind(void **state)
 }
 
 #if VFRONT_RECTIFY
-/** Of a rectified rig: two pinholes side by side, as far apart as the cameras are. */
+/** Rectified rig: two pinholes side by side, with the same baseline. */
 static void info_rectified(void **state)
 {
     (void)state;
@@ -125,19 +125,20 @@ static void info_rectified(void **state)
         assert_int_equal(vfront_info(&pair_vf, &i), VFRONT_OK);
         assert_int_equal(i.rectified, 1);
         for (int c = 0; c < 2; c++) {
-            const vfront_camera_t *s = &i.seen[c];
+            const vfront_camera_t *s = &i.camera[c];
             const int32_t *v = i.valid_px[c];
             assert_true(s->width_px == 160 && s->height_px == 120 && s->lens == VFRONT_LENS_RADTAN && !s->mask);
             assert_true(fabs(s->fx_px - 1.6 * t.rectify_focal_percent) < 1e-9 && s->fy_px == s->fx_px);
             for (int k = 0; k < 8; k++) assert_true(s->distortion[k] == 0);
             assert_true(v[0] >= 0 && v[1] >= 0 && v[0] + v[2] <= 160 && v[1] + v[3] <= 120);
             assert_true(v[0] <= 80 && v[1] <= 60 && v[0] + v[2] > 80 && v[1] + v[3] > 60);
-            assert_int_equal(i.blind_px[c], 0); /* a pinhole sees all; what the camera does not see is masked */
+            assert_int_equal(i.blind_px[c], 0); /* a pinhole has no blind pixels; parts not seen by the camera are
+                                                   masked */
         }
-        assert_memory_equal(i.seen[0].R_cam_imu, i.seen[1].R_cam_imu, sizeof i.seen[0].R_cam_imu);
-        assert_true(i.seen[0].cx_px == i.seen[1].cx_px && i.seen[0].cy_px == i.seen[1].cy_px);
-        assert_true(fabs(i.seen[0].t_cam_imu_m[0] - i.seen[1].t_cam_imu_m[0] - SCENE_BASELINE_M) < 1e-12);
-        for (int k = 1; k < 3; k++) assert_true(fabs(i.seen[0].t_cam_imu_m[k] - i.seen[1].t_cam_imu_m[k]) < 1e-12);
+        assert_memory_equal(i.camera[0].R_cam_imu, i.camera[1].R_cam_imu, sizeof i.camera[0].R_cam_imu);
+        assert_true(i.camera[0].cx_px == i.camera[1].cx_px && i.camera[0].cy_px == i.camera[1].cy_px);
+        assert_true(fabs(i.camera[0].t_cam_imu_m[0] - i.camera[1].t_cam_imu_m[0] - SCENE_BASELINE_M) < 1e-12);
+        for (int k = 1; k < 3; k++) assert_true(fabs(i.camera[0].t_cam_imu_m[k] - i.camera[1].t_cam_imu_m[k]) < 1e-12);
         assert_true(i.valid_px[1][2] * i.valid_px[1][3] < i.valid_px[0][2] * i.valid_px[0][3] ||
                     t.rectify_focal_percent > 120);
         vfront_shutdown(&pair_vf);
@@ -147,23 +148,22 @@ static void info_rectified(void **state)
 
 #define BIT(stage) (1u << VFRONT_STAGE_##stage)
 
-/** Frames with a tuning that leaves out some stages: their times are 0 whatever stood there before, those of the others
+/** Frames with a tuning that leaves out some stages: their times are 0 whatever was there before; those of the others
  *  are not all 0. */
 static void times_with(const vfront_tuning_t *t, uint32_t left_out)
 {
     const vfront_rig_t rig = pair_with_imu();
     const vfront_result_t *r;
     assert_int_equal(vfront_init(&pair_vf, &rig, t, pair_port), VFRONT_OK);
-    for (uint64_t i = 0; i < 4; i++) { /* every result that there is, and the first one again */
+    for (uint64_t i = 0; i < 4; i++) { /* each result buffer, and the first one again */
         const vfront_frame_t f = pair_frame(i);
         float sum_us = 0.0f;
         assert_int_equal(vfront_step(&pair_vf, &f, &r), VFRONT_OK);
         for (size_t k = 0; k < VFRONT_STAGES; k++) {
             const float us = r->timing.stage_us[k];
             sum_us += us;
-            if (left_out >> k & 1
-                    ? us != 0.0f
-                    : us < 0.0f || (pair_fake() && us == 0.0f)) /* whose clock goes on by a step at every look */
+            if (left_out >> k & 1 ? us != 0.0f
+                                  : us < 0.0f || (pair_fake() && us == 0.0f)) /* its clock advances at every read */
                 fail_msg("%s took %g us", vfront_stage_name(k), (double)us);
             assert_true(us <= r->timing.device_us);
         }
@@ -175,27 +175,28 @@ static void times_with(const vfront_tuning_t *t, uint32_t left_out)
 static void times_of_stages(void **state)
 {
     (void)state;
-    const uint32_t map = BIT(place) | BIT(overlap) | BIT(keyframe) | BIT(loop) | BIT(map),
-                   more = BIT(dense) | BIT(stixel) | BIT(rectify) | BIT(sight) | BIT(window) | map,
-                   partners = BIT(stereo) | BIT(rows) | BIT(match), tracks = BIT(track) | BIT(refill) | BIT(partner);
+    const uint32_t map = BIT(recall) | BIT(relpose) | BIT(keyframe) | BIT(loop) | BIT(map),
+                   more = BIT(dense) | BIT(stixel) | BIT(rectify) | BIT(observe) | BIT(vio) | map,
+                   partners = BIT(stereo) | BIT(epipolar) | BIT(match),
+                   tracks = BIT(track) | BIT(refill) | BIT(partner);
     vfront_tuning_t t;
     vfront_tuning_default(&t);
     t.rectify = VFRONT_RECTIFY;
     t.dense = VFRONT_DENSE;
     t.stixel = VFRONT_STIXELS;
-    t.window = VFRONT_WINDOW;
+    t.vio = VFRONT_VIO;
     t.map = VFRONT_MAP;
     times_with(&t, (VFRONT_RECTIFY ? 0 : BIT(rectify)) | (VFRONT_DENSE ? 0 : BIT(dense)) |
-                       (VFRONT_STIXELS ? 0 : BIT(stixel)) | (VFRONT_WINDOW ? 0 : BIT(sight) | BIT(window)) |
+                       (VFRONT_STIXELS ? 0 : BIT(stixel)) | (VFRONT_VIO ? 0 : BIT(observe) | BIT(vio)) |
                        (VFRONT_MAP ? 0 : map));
     vfront_tuning_default(&t);
     times_with(&t, more);
     t.track_target = 0;
     times_with(&t, more | tracks);
     t.stereo = 0;
-    times_with(&t, more | tracks | BIT(stereo) | BIT(rows));
+    times_with(&t, more | tracks | BIT(stereo) | BIT(epipolar));
     vfront_tuning_default(&t);
-    t.track_partner = 0;
+    t.track_stereo = 0;
     times_with(&t, more | BIT(partner));
     vfront_tuning_default(&t);
     t.describe = 0;

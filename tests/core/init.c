@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever vfront_init() refuses, and with which words: rigs, lenses, tuning values. Memory that was refused is as good
- * as new. */
+/* Everything that vfront_init() refuses, with its details: rigs, lenses, tuning values. Refused memory is reusable. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -8,7 +7,7 @@
 
 /* ---- init -------------------------------------------------------------------------------------------------------- */
 
-/** vfront_init() on memory that is not in use must refuse, and leave it not in use. */
+/** Requires that vfront_init() on unused memory refuses, and leaves it unused. */
 static void init_refused(const vfront_rig_t *rig, const vfront_tuning_t *tuning, vfront_port_t port,
                          vfront_status_t want, const char *detail)
 {
@@ -41,7 +40,8 @@ static void init_align(void **state)
 #define VALUES (sizeof(standard_values) / sizeof *standard_values)
 static const vfront_value_t standard_values[] = {VFRONT_VALUES};
 
-/** vfront_init() of an application with these values must refuse; nothing of pair_vf may change but the text. */
+/** Requires that vfront_init() of an application with these values refuses. Nothing of pair_vf may change except the
+ *  text and the address after it. */
 static void values_refused(const vfront_value_t *values, size_t count, const char *detail)
 {
     static vfront_t before;
@@ -49,11 +49,11 @@ static void values_refused(const vfront_value_t *values, size_t count, const cha
     memset(&pair_vf, 0, sizeof pair_vf);
     assert_int_equal(vfront_init_values(&pair_vf, &rig, NULL, pair_port, values, count), VFRONT_E_CONFIG);
     assert_string_equal(vfront_detail(&pair_vf), detail);
-    memset((char *)(uintptr_t)vfront_detail(&pair_vf), 0, strlen(detail));
+    if (*detail) memset((char *)(uintptr_t)vfront_detail(&pair_vf), 0, 128 + sizeof(void *));
     assert_memory_equal(&pair_vf, &before, sizeof before);
 }
 
-/** Every value, one too large, one missing, one that the library does not know. */
+/** Every value one too large, one missing, one unknown to the library. */
 static void init_config(void **state)
 {
     (void)state;
@@ -68,12 +68,12 @@ static void init_config(void **state)
         memmove(values + i, standard_values + i + 1, (VALUES - 1 - i) * sizeof *values);
         snprintf(text, sizeof text, "%s: unknown in the application, %llu in the library", standard_values[i].name,
                  own);
-        values_refused(values, VALUES - 1, i == VALUES - 1 ? "" : text); /* the last is the size of vfront_t */
+        values_refused(values, VALUES - 1, i == VALUES - 1 ? "" : text); /* the last one is the size of vfront_t */
     }
     memcpy(values, standard_values, sizeof standard_values);
     values[VALUES] = (vfront_value_t){"VFRONT_LATER", UINT64_MAX};
     values_refused(values, VALUES + 1, "VFRONT_LATER: 18446744073709551615 in the application, unknown in the library");
-    values[VALUES - 1].value = 127; /* no room for a text: not a byte is written */
+    values[VALUES - 1].value = 127; /* no room for a text: nothing is written */
     values_refused(values, VALUES, "");
     assert_int_equal(vfront_init_values(&pair_vf, NULL, NULL, pair_port, NULL, 0), VFRONT_E_NULL);
     pair_still_starts();
@@ -91,15 +91,15 @@ static void init_size(void **state)
         init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, "rig.cameras");
     }
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
-        char name[64];
+        char name[96];
         for (size_t i = 0; i < sizeof width / sizeof *width; i++) {
             rig = pair_unplaced();
             rig.camera[c].width_px = width[i];
-            snprintf(name, sizeof name, "rig.camera[%d].width_px", c);
+            snprintf(name, sizeof name, "rig.camera[%d].width_px = %d is not in 16..%d", c, width[i], VFRONT_WIDTH);
             init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, name);
             rig = pair_unplaced();
             rig.camera[c].height_px = height[i];
-            snprintf(name, sizeof name, "rig.camera[%d].height_px", c);
+            snprintf(name, sizeof name, "rig.camera[%d].height_px = %d is not in 16..%d", c, height[i], VFRONT_HEIGHT);
             init_refused(&rig, NULL, pair_port, VFRONT_E_SIZE, name);
         }
     }
@@ -142,7 +142,7 @@ static void init_lens(void **state)
     static const struct {
         size_t offset;
         const char *name;
-        size_t values; /* of bad[]; -1 and 0 are good for a principal point */
+        size_t values; /* number of values; -1 and 0 are valid for a principal point */
     } field[] = {
         {offsetof(vfront_camera_t, fx_px), "fx_px", 7},
         {offsetof(vfront_camera_t, fy_px), "fy_px", 7},
@@ -165,10 +165,10 @@ static void init_lens_limits(void **state)
 {
     (void)state;
     static const struct {
-        double f_widths, c_sizes; /* focal length in widths, principal point in picture sizes */
+        double f_widths, c_sizes; /* focal length in widths, principal point in image sizes */
         vfront_status_t status;
     } limit[] = {
-        /* a picture 1 degree wide has a focal length of 57.29 widths */
+        /* an image 1 degree wide has a focal length of 57.29 widths */
         {0.05, 0.5, VFRONT_OK}, {0.0499, 0.5, VFRONT_E_CALIBRATION},
         {57.2, 0.5, VFRONT_OK}, {57.4, 0.5, VFRONT_E_CALIBRATION},
         {1, -1, VFRONT_OK},     {1, -1.01, VFRONT_E_CALIBRATION},
@@ -205,7 +205,7 @@ static void init_mount(void **state)
     pair_still_starts();
 }
 
-/** Axes that follow from one another by a mirror, mostly a wrong sign or order. */
+/** Axes related by a reflection, usually a wrong sign or order. */
 static void init_mirror(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void init_place(void **state)
     pair_still_starts();
 }
 
-/** Time of a row: finite, and that of all rows at most 0.1 s, of either sign. */
+/** Row time: finite, and at most 0.1 s over all rows, of either sign. */
 static void init_rows(void **state)
 {
     (void)state;
@@ -261,16 +261,16 @@ static void init_rows(void **state)
     pair_still_starts();
 }
 
-/** Numbers of a lens: those it has within bounds, the others 0; the same for a camera that is not calibrated. */
+/** Lens coefficients: those of the model within bounds, the others 0; also for an uncalibrated camera. */
 static void init_distortion(void **state)
 {
     (void)state;
     static const double bad[] = {NAN, INFINITY, -INFINITY, 1.001e6, -1.001e6};
     static const int numbers[] = {5, 8, 4}, unknown[] = {3, -1, INT32_MAX, INT32_MIN};
-    for (int way = 0; way < 2 * VFRONT_CAMERAS; way++) {
-        const int c = way % VFRONT_CAMERAS;
+    for (int variant = 0; variant < 2 * VFRONT_CAMERAS; variant++) {
+        const int c = variant % VFRONT_CAMERAS;
         vfront_rig_t start = pair_unplaced(), rig;
-        if (way >= VFRONT_CAMERAS) start.camera[c].fx_px = start.camera[c].fy_px = 0;
+        if (variant >= VFRONT_CAMERAS) start.camera[c].fx_px = start.camera[c].fy_px = 0;
         for (int i = 0; i < 4; i++) {
             rig = start;
             rig.camera[c].lens = (vfront_lens_t)unknown[i];
@@ -303,18 +303,18 @@ static void init_distortion(void **state)
     pair_still_starts();
 }
 
-/** A lens that turns back before the picture begins is none; one that holds for part of the picture is. And one through
- *  which the picture is less than a degree wide is in pixels of something else. */
+/** A lens that is valid in no part of the image is refused; one valid in part of it is accepted. An image less than a
+ *  degree wide is refused as a wrong unit. */
 static void init_view(void **state)
 {
     (void)state;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
         vfront_rig_t rig = pair_unplaced();
         vfront_camera_t *camera = &rig.camera[c];
-        camera->cx_px =
-            85; /* off the middle, so that a range of a pixel or two holds none of the points that are looked at */
+        /* off the middle, so that a valid range of a pixel or two contains none of the checked points */
+        camera->cx_px = 85;
         camera->cy_px = 65;
-        camera->distortion[0] = -1e6; /* turns at r = 0.0006, 0.6 px */
+        camera->distortion[0] = -1e6; /* folds over at r = 0.0006, 0.6 px */
         init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
                      c ? "holds nowhere in the picture: rig.camera[1].distortion"
                        : "holds nowhere in the picture: rig.camera[0].distortion");
@@ -322,10 +322,10 @@ static void init_view(void **state)
         init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, "holds nowhere");
         camera->lens = VFRONT_LENS_RATIONAL;
         camera->distortion[0] = 0;
-        camera->distortion[5] = 1e6; /* turns at r = 0.001 */
+        camera->distortion[5] = 1e6; /* folds over at r = 0.001 */
         init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, "holds nowhere");
         camera->distortion[5] = 0;
-        camera->distortion[0] = -400; /* turns at r = 0.029, 31 px */
+        camera->distortion[0] = -400; /* folds over at r = 0.029, 31 px */
         assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
         vfront_shutdown(&pair_vf);
         camera->distortion[0] = 0;
@@ -333,7 +333,7 @@ static void init_view(void **state)
         init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION,
                      c ? "below 1 degree: rig.camera[1].fx_px" : "below 1 degree: rig.camera[0].fx_px");
         camera->fx_px = 57.2 * 160;
-        camera->fy_px = 100 * 160; /* that is of the width only */
+        camera->fy_px = 100 * 160; /* only the width is checked */
         assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
         vfront_shutdown(&pair_vf);
     }
@@ -341,8 +341,8 @@ static void init_view(void **state)
 }
 
 #if VFRONT_CAMERAS > 1
-/** A rig whose second camera sits at `at` in axes of the first, and is turned about y; the first is away from the IMU,
- *  and turned. */
+/** Rig whose second camera is at `at` in axes of the first, and rotated about y; the first is displaced from the IMU,
+ *  and rotated. */
 static vfront_rig_t pair_rig(double x, double y, double z, double turn_rad)
 {
     vfront_rig_t rig = pair_unplaced();
@@ -360,15 +360,15 @@ static vfront_rig_t pair_rig(double x, double y, double z, double turn_rad)
 }
 #endif
 
-/** Two cameras as a stereo pair: what no pair is, and each time the same without calibration, where nobody asks. */
+/** Two cameras as a stereo pair: all reasons for refusal, each also without calibration, where it is not checked. */
 static void init_pair(void **state)
 {
     (void)state;
 #if VFRONT_CAMERAS > 1
     static const struct {
         double x, y, z, turn_rad;
-        const char *detail; /* NULL: good */
-    } way[] = {
+        const char *detail; /* NULL: accepted */
+    } variant[] = {
         {0.11, 0, 0, 0, NULL},
         {0.11, 0.01, -0.01, 0.02, NULL},
         {19.9, 0, 0, 0, NULL},
@@ -391,13 +391,13 @@ static void init_pair(void **state)
         {0.11, 0, 0, 1.6, "more than 90 degrees apart: rig.camera[1].R_cam_imu"},
         {0.11, 0, 0, -3, "more than 90 degrees apart"},
     };
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++)
+    for (size_t i = 0; i < sizeof variant / sizeof *variant; i++)
         for (int calibrated = 0; calibrated < 4; calibrated++) {
-            vfront_rig_t rig = pair_rig(way[i].x, way[i].y, way[i].z, way[i].turn_rad);
+            vfront_rig_t rig = pair_rig(variant[i].x, variant[i].y, variant[i].z, variant[i].turn_rad);
             for (int c = 0; c < 2; c++)
                 if (!(calibrated >> c & 1)) rig.camera[c].fx_px = rig.camera[c].fy_px = 0;
-            if (way[i].detail && (calibrated == 3 || way[i].x > 100)) {
-                init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, way[i].detail);
+            if (variant[i].detail && (calibrated == 3 || variant[i].x > 100)) {
+                init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, variant[i].detail);
                 continue;
             }
             assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
@@ -424,14 +424,14 @@ static void rectified(const vfront_rig_t *rig, const char *detail)
     for (int c = 0; c < 2; c++) {
         const int32_t *v = info.valid_px[c];
         assert_true(v[2] > 0 && v[3] > 0 && v[0] <= 80 && v[0] + v[2] > 80 && v[1] <= 60 && v[1] + v[3] > 60);
-        assert_true(info.seen[c].fx_px == 1600 && info.seen[c].fy_px == 1600 &&
-                    info.seen[c].lens == VFRONT_LENS_RADTAN && !info.seen[c].mask);
+        assert_true(info.camera[c].fx_px == 1600 && info.camera[c].fy_px == 1600 &&
+                    info.camera[c].lens == VFRONT_LENS_RADTAN && !info.camera[c].mask);
     }
     vfront_shutdown(&pair_vf);
 }
 #endif
 
-/** Which pairs can be rectified, and why others cannot. */
+/** Pairs that can be rectified, and reasons for refusal. */
 static void init_rectified(void **state)
 {
     (void)state;
@@ -440,8 +440,8 @@ static void init_rectified(void **state)
                       off[] = "over 45 degrees off its x axis: rig.camera[1].t_cam_imu_m";
     static const struct {
         double x, y, z, turn_rad;
-        const char *detail; /* NULL: good */
-    } way[] = {
+        const char *detail; /* NULL: accepted */
+    } variant[] = {
         {0.11, 0, 0, 0, NULL},
         {0.11, 0.01, -0.01, 0.02, NULL},
         {1, 0.99, 0, 0, NULL},
@@ -461,9 +461,9 @@ static void init_rectified(void **state)
         {0.1, 0, 0, 1.5, "over 84 degrees off the axis that is square to the baseline: rig.camera[1].R_cam_imu"},
         {-0.11, 0, 0, 0, "left and right swapped?"},
     };
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
-        const vfront_rig_t rig = pair_rig(way[i].x, way[i].y, way[i].z, way[i].turn_rad);
-        rectified(&rig, way[i].detail);
+    for (size_t i = 0; i < sizeof variant / sizeof *variant; i++) {
+        const vfront_rig_t rig = pair_rig(variant[i].x, variant[i].y, variant[i].z, variant[i].turn_rad);
+        rectified(&rig, variant[i].detail);
     }
     for (int c = 0; c < 3; c++) {
         vfront_rig_t rig = pair_rig(0.11, 0, 0, 0);
@@ -481,7 +481,7 @@ static void init_rectified(void **state)
     pair_still_starts();
 }
 
-/** Needs of keyframes and loops. */
+/** Requirements of keyframes and loops. */
 static void init_map(void **state)
 {
     vfront_tuning_t t;
@@ -512,7 +512,7 @@ static void init_map(void **state)
 #endif
 }
 
-/** Both cameras in one place, whatever that is: they are no pair, though their rotation is one to a thousandth only. */
+/** Both cameras at the same position: they are no pair, even if their rotation is orthonormal only to a thousandth. */
 static void init_one_place(void **state)
 {
     (void)state;
@@ -548,7 +548,7 @@ static void init_port(void **state)
     pair_still_starts();
 }
 
-/** AUTO takes the GPU where there is one; else the host, and says why. */
+/** AUTO takes the GPU if there is one; else the host port, and reports why. */
 static void init_auto(void **state)
 {
     (void)state;
@@ -566,7 +566,7 @@ static void init_auto(void **state)
     pair_still_starts();
 }
 
-/** The detail is about a call that was refused; there was none. */
+/** The detail is about a refused call; there was none. */
 static void init_no_detail(void **state)
 {
     (void)state;
@@ -592,7 +592,8 @@ static void tuning_range(void **state)
         const int64_t bad[] = {e->least - 1ll, e->most + 1ll, INT32_MIN, INT32_MAX};
         for (int k = 0; k < 4; k++) {
             vfront_tuning_t t, before;
-            if (bad[k] > INT32_MAX || (bad[k] >= e->least && bad[k] <= e->most)) continue; /* any number is a seed */
+            if (bad[k] > INT32_MAX || (bad[k] >= e->least && bad[k] <= e->most))
+                continue; /* any number is a valid seed */
             vfront_tuning_default(&t);
             before = t;
             assert_int_equal(vfront_tuning_set(&t, e->name, (int32_t)bad[k]), VFRONT_E_TUNING);
@@ -604,7 +605,7 @@ static void tuning_range(void **state)
     pair_still_starts();
 }
 
-/** 1 for values of which it depends on the device what is good: tests/core/hang.c has them. */
+/** 1 for values whose range depends on the device; tests/core/hang.c tests them. */
 static int is_of_device(const char *name)
 {
     static const char *const of_device[] = {"abandon_us", "abandon_init_ms", "device", "priority"};
@@ -613,13 +614,13 @@ static int is_of_device(const char *name)
     return is;
 }
 
-/** Every value at both ends of its range is good for frames. */
+/** Frames are accepted with every value at both ends of its range. */
 static void tuning_ends(void **state)
 {
     (void)state;
     vfront_rig_t rig = pair_unplaced();
     const vfront_tuning_entry_t *e;
-    rig.camera[VFRONT_CAMERAS - 1].t_cam_imu_m[0] = -0.1; /* one that can be rectified */
+    rig.camera[VFRONT_CAMERAS - 1].t_cam_imu_m[0] = -0.1; /* a pair that can be rectified */
     rig.imu = pair_with_imu().imu;
     for (size_t i = 0; (e = vfront_tuning_entry(i)) != NULL; i++) {
         for (int most = 0; most < 2 && !(pair_port == VFRONT_PORT_CUDA && is_of_device(e->name)); most++) {
@@ -635,7 +636,7 @@ static void tuning_ends(void **state)
             if (t.track_distance_px > 128) t.cell_width_px = t.cell_height_px = 64;
             if (t.cull_width_px < 8) t.cull_height_px = 120; /* within VFRONT_CULL_CELLS */
             if (t.cull_height_px < 8) t.cull_width_px = 160;
-            if (t.select_window_px > 32) t.cull_width_px = t.cull_height_px = 16;
+            if (t.select_aggregate_px > 32) t.cull_width_px = t.cull_height_px = 16;
             if (t.stixel) t.dense = 1;
             if (t.dense) t.rectify = 1;
             if (t.dense_p1 > 36) t.dense_p2 = 39;
@@ -664,34 +665,15 @@ static void tuning_pairs(void **state)
     }
     vfront_tuning_t t;
     vfront_tuning_default(&t);
-    t.track_distance_px = 129; /* over four cells */
+    t.track_distance_px = 129; /* more than four cells */
     init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "track_distance_px");
     vfront_tuning_default(&t);
-    t.select_window_px = 33; /* over four culling cells */
-    init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "select_window_px");
+    t.select_aggregate_px = 33; /* more than four culling cells */
+    init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "select_aggregate_px");
     vfront_tuning_default(&t);
     assert_int_equal(vfront_tuning_set(&t, "ego_points", 6),
-                     VFRONT_OK); /* within its range, but there is no such solution */
+                     VFRONT_OK); /* within its range, but there is no such solver */
     init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "6 is not 5, 7 or 8: ego_points");
-    pair_still_starts();
-}
-
-/** An arc cannot be at most shorter than at least. */
-static void tuning_arcs(void **state)
-{
-    (void)state;
-    const vfront_rig_t rig = pair_unplaced();
-    vfront_tuning_t t;
-    vfront_tuning_default(&t);
-    for (t.detect_arc = 9; t.detect_arc <= 12; t.detect_arc++)
-        for (t.detect_arc_most = 9; t.detect_arc_most <= 16; t.detect_arc_most++) {
-            if (t.detect_arc_most < t.detect_arc) {
-                init_refused(&rig, &t, pair_port, VFRONT_E_TUNING, "detect_arc_most");
-                continue;
-            }
-            assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
-            vfront_shutdown(&pair_vf);
-        }
     pair_still_starts();
 }
 
@@ -702,11 +684,11 @@ static void tuning_arguments(void **state)
     vfront_tuning_default(NULL);
     vfront_tuning_default(&t);
     before = t;
-    assert_int_equal(vfront_tuning_set(NULL, "detect_arc", 9), VFRONT_E_NULL);
+    assert_int_equal(vfront_tuning_set(NULL, "detect_border_px", 9), VFRONT_E_NULL);
     assert_int_equal(vfront_tuning_set(&t, NULL, 9), VFRONT_E_NULL);
     assert_int_equal(vfront_tuning_set(&t, "", 9), VFRONT_E_TUNING);
-    assert_int_equal(vfront_tuning_set(&t, "detect_ar", 9), VFRONT_E_TUNING);
-    assert_int_equal(vfront_tuning_set(&t, "detect_arcs", 9), VFRONT_E_TUNING);
+    assert_int_equal(vfront_tuning_set(&t, "detect_ran", 1), VFRONT_E_TUNING);
+    assert_int_equal(vfront_tuning_set(&t, "detect_ranks", 1), VFRONT_E_TUNING);
     assert_memory_equal(&t, &before, sizeof t);
 }
 
@@ -721,7 +703,7 @@ int main(void)
         LONE(init_distortion), LONE(init_view),   LONE(init_pair),    LONE(init_one_place),
         LONE(init_rectified),  LONE(init_port),   LONE(init_auto),    LONE(init_no_detail),
         LONE(tuning_range),    LONE(tuning_ends), LONE(tuning_pairs), LONE(tuning_arguments),
-        LONE(tuning_arcs),     LONE(init_map),
+        LONE(init_map),
     };
     return pair_run("init", tests, sizeof tests / sizeof *tests);
 }

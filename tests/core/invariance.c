@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Digests that must be equal: of another run, reset, restart, neighbour, format, pitch, kind of memory, place in
- * memory, kind of mask. And those that must differ. */
+/* Digests that must be equal: after another run, reset, restart, with a neighbour, another format, pitch, kind of
+ * memory, address, kind of mask. And digests that must differ. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #define FRAMES 8
 
-static uint64_t digest[FRAMES]; /* of a first, plain run */
+static uint64_t digest[FRAMES]; /* digests of a first, plain run */
 
 static void must(vfront_status_t status)
 {
@@ -30,7 +30,7 @@ static void run(vfront_t *vf)
     }
 }
 
-/** Starts pair_vf and notes the digests of a plain run. */
+/** Starts pair_vf and records the digests of a plain run. */
 static int first_run(void **state)
 {
     (void)state;
@@ -40,8 +40,7 @@ static int first_run(void **state)
         const vfront_frame_t f = pair_frame(i);
         const vfront_result_t *r;
         must(vfront_step(&pair_vf, &f, &r));
-        assert_true(r->depths_count > 20 &&
-                    (i == 0 || r->matches_count > 20)); /* so that the digest tells of them, too */
+        assert_true(r->depths_count > 20 && (i == 0 || r->matches_count > 20)); /* so that the digest covers them too */
         digest[i] = vfront_digest(r);
         for (uint64_t k = 0; k < i; k++) assert_true(digest[k] != digest[i]);
     }
@@ -55,7 +54,7 @@ static void after_reset(void **state)
     vfront_frame_t f = pair_frame(100);
     const vfront_result_t *r;
     run(&pair_vf);
-    for (uint32_t i = 1; i < 4; i++) { /* an odd number of frames in between: the parity is another */
+    for (uint32_t i = 1; i < 4; i++) { /* an odd number of frames in between, so that the parity differs */
         must(vfront_reset(&pair_vf));
         must(vfront_step(&pair_vf, &f, &r));
         assert_int_equal(r->health.reset_counter, 2 * i);
@@ -76,7 +75,7 @@ static void after_restart(void **state)
     }
 }
 
-/** Two front ends step in turn, the other one with other pictures. */
+/** Two front ends step in turn, the second with other images. */
 static void side_by_side(void **state)
 {
     (void)state;
@@ -94,7 +93,7 @@ static void side_by_side(void **state)
     }
 }
 
-/** The same key points and descriptors again after a reset, whatever came in between. */
+/** The same key points and descriptors after a reset, whatever came in between. */
 static void points_after_reset(void **state)
 {
     (void)state;
@@ -108,42 +107,42 @@ static void points_after_reset(void **state)
             assert_true(r->keypoints_count[0] > 20 && r->descriptors_count[0] > 20);
             for (int c = 0; c < VFRONT_CAMERAS; c++) pair_same_points(r, c, &first[i], c);
         }
-        const vfront_frame_t f = pair_frame(FRAMES + 3); /* an odd number of frames, and other pictures left behind */
+        const vfront_frame_t f = pair_frame(FRAMES + 3); /* an odd number of frames, and other images left behind */
         must(vfront_step(&pair_vf, &f, &r));
         must(vfront_reset(&pair_vf));
     }
 }
 
-/** Pairs of cameras and tunings in which every stage has something to do. */
+/** Pairs of cameras and tunings with work for every stage. */
 enum { PLAIN, RECTIFIED, UNGUIDED, FISHEYE, UNCALIBRATED, PAIRS };
-static vfront_rig_t pair_of(int way, vfront_tuning_t *t)
+static vfront_rig_t pair_of(int variant, vfront_tuning_t *t)
 {
     vfront_rig_t rig = pair_cameras();
     vfront_tuning_default(t);
-    t->rectify = way == RECTIFIED;
-    t->match_guided = way != UNGUIDED;
-    t->dense = VFRONT_DENSE && way == RECTIFIED;
-    t->stixel = VFRONT_STIXELS && way == RECTIFIED;
-    rig.road_height_m = 0.5; /* there are stixels whatever the pictures show */
-    for (int c = 0; c < VFRONT_CAMERAS && way == FISHEYE; c++) {
+    t->rectify = variant == RECTIFIED;
+    if (variant == UNGUIDED) t->match = VFRONT_MATCH_WHOLE;
+    t->dense = VFRONT_DENSE && variant == RECTIFIED;
+    t->stixel = VFRONT_STIXELS && variant == RECTIFIED;
+    rig.road_height_m = 0.5; /* a given road, so that there are stixels for any images */
+    for (int c = 0; c < VFRONT_CAMERAS && variant == FISHEYE; c++) {
         memset(rig.camera[c].distortion, 0, sizeof rig.camera[c].distortion);
         rig.camera[c].lens = VFRONT_LENS_EQUIDISTANT;
     }
-    if (way == UNCALIBRATED) rig.camera[0].fx_px = rig.camera[0].fy_px = 0;
+    if (variant == UNCALIBRATED) rig.camera[0].fx_px = rig.camera[0].fy_px = 0;
     return rig;
 }
 
-static void partners_found(int way, const vfront_result_t *r)
+static void partners_found(int variant, const vfront_result_t *r)
 {
-    assert_true((r->depths_count > 20) == (way != UNCALIBRATED));
+    assert_true((r->depths_count > 20) == (variant != UNCALIBRATED));
     assert_true(r->frame == 0 || r->matches_count > 20);
 #if VFRONT_DENSE
-    assert_true((r->disparity.valid > VFRONT_WIDTH * VFRONT_HEIGHT / 4) == (way == RECTIFIED));
+    assert_true((r->disparity.valid > VFRONT_WIDTH * VFRONT_HEIGHT / 4) == (variant == RECTIFIED));
 #endif
 #if VFRONT_STIXELS
     uint32_t stixels = 0;
     for (uint32_t i = 0; i < r->columns_count; i++) stixels += r->stixels_count[i];
-    assert_true((stixels > r->columns_count && r->road.state == VFRONT_ROAD_GIVEN) == (way == RECTIFIED));
+    assert_true((stixels > r->columns_count && r->road.state == VFRONT_ROAD_GIVEN) == (variant == RECTIFIED));
 #endif
 }
 
@@ -164,7 +163,7 @@ static void same_stixels(const vfront_result_t *a, const vfront_result_t *b)
 static void same_stixels(const vfront_result_t *a, const vfront_result_t *b) { (void)a, (void)b; }
 #endif
 
-/** The same pictures give the same disparities and stixels, the first time and the thousandth. */
+/** The same images give the same disparities and stixels, the first time and the thousandth. */
 static void disparities_again(void **state)
 {
     (void)state;
@@ -193,15 +192,15 @@ static void disparities_again(void **state)
 }
 #endif
 
-/** The same depths and matches again after a reset and after frames that were refused, whatever came in between. */
+/** The same depths and matches after a reset and after refused frames, whatever came in between. */
 static void partners_after_reset(void **state)
 {
     (void)state;
     static vfront_result_t first[FRAMES];
     uint64_t world[FRAMES];
-    for (int way = 0; way < PAIRS; way++) {
+    for (int variant = 0; variant < PAIRS; variant++) {
         vfront_tuning_t t;
-        const vfront_rig_t rig = pair_of(way, &t);
+        const vfront_rig_t rig = pair_of(variant, &t);
         const vfront_result_t *r;
         vfront_shutdown(&pair_vf);
         must(vfront_init(&pair_vf, &rig, &t, pair_port));
@@ -211,10 +210,10 @@ static void partners_after_reset(void **state)
                 bad.picture[VFRONT_CAMERAS - 1].pitch_bytes = 0;
                 if (round) assert_int_equal(vfront_submit(&pair_vf, &bad), VFRONT_E_PITCH);
                 must(vfront_step(&pair_vf, &f, &r));
-                partners_found(way, r);
+                partners_found(variant, r);
                 if (!round) first[i] = *r, world[i] = vfront_digest(r);
                 pair_same_partners(r, &first[i]);
-                assert_true(vfront_digest(r) == world[i]); /* disparities and stixels among it */
+                assert_true(vfront_digest(r) == world[i]); /* includes disparities and stixels */
             }
             const vfront_frame_t f = pair_frame(FRAMES + 3);
             must(vfront_step(&pair_vf, &f, &r));
@@ -224,13 +223,13 @@ static void partners_after_reset(void **state)
 }
 
 #if VFRONT_HOST
-/** This port's results are the host port's. */
+/** Results of this port equal the host port's. */
 static void same_as_host(void **state)
 {
     (void)state;
-    for (int way = 0; way < PAIRS; way++) {
+    for (int variant = 0; variant < PAIRS; variant++) {
         vfront_tuning_t t;
-        const vfront_rig_t rig = pair_of(way, &t);
+        const vfront_rig_t rig = pair_of(variant, &t);
         vfront_shutdown(&pair_vf);
         vfront_shutdown(&pair_twin);
         must(vfront_init(&pair_vf, &rig, &t, pair_port));
@@ -243,7 +242,7 @@ static void same_as_host(void **state)
             must(vfront_step(&pair_twin, &f, &b));
             const char *broken = pair_broken(&seen, &t, a);
             if (broken) fail_msg("not so: %s", broken);
-            partners_found(way, a);
+            partners_found(variant, a);
             pair_same_partners(a, b);
             assert_true(vfront_digest(a) == vfront_digest(b));
         }
@@ -251,7 +250,7 @@ static void same_as_host(void **state)
 }
 #endif
 
-/** Key points are of their picture alone: not of the frames before, nor of what is tracked in them. */
+/** Key points depend only on their image: not on earlier frames, nor on tracks. */
 static void points_of_a_picture(void **state)
 {
     (void)state;
@@ -273,9 +272,9 @@ static void points_of_a_picture(void **state)
     }
 }
 
-/* ---- rigs and neighbours that are not alike ---------------------------------------------------------------------- */
+/* ---- unequal rigs and neighbours --------------------------------------------------------------------------------- */
 
-/* Two cameras of two sizes, and noise of one grain for each. */
+/* Two cameras of two sizes, and noise with its own grain for each. */
 static const struct scene wide = {192, 97, 0, 0, 0}, high = {85, 144, 0, 0, 0};
 static uint8_t wide_grey[192 * 97], high_grey[85 * 144];
 
@@ -288,24 +287,24 @@ static vfront_rig_t unlike_rig(int swapped)
     return rig;
 }
 
-/** The key points of either camera are those of a rig of that camera alone. */
+/** The key points of each camera equal those of a rig of that camera alone. */
 static void cameras_of_two_sizes(void **state)
 {
     (void)state;
     static vfront_result_t both, alone[2];
     const uint8_t *const one[] = {wide_grey, high_grey}, *const other[] = {high_grey, wide_grey};
-    for (int way = 0; way < 8; way++) {
-        const int swapped = way & 1;
+    for (int variant = 0; variant < 8; variant++) {
+        const int swapped = variant & 1;
         vfront_info_t info;
         vfront_tuning_t t;
         vfront_tuning_default(&t);
-        t.describe = way >> 1 & 1;
+        t.describe = variant >> 1 & 1;
         t.describe_margin_px = 4;
-        t.select_points = way & 4 ? VFRONT_KEYPOINTS : 11;
+        t.select_points = variant & 4 ? VFRONT_KEYPOINTS : 11;
         vfront_rig_t rig = unlike_rig(swapped);
         pair_shot(&rig, &t, swapped ? other : one, &both);
         must(vfront_info(&pair_vf, &info));
-        t.detect_levels = info.scales; /* a camera by itself may have more */
+        t.detect_levels = info.scales; /* a single camera may have more */
         for (int c = 0; c < VFRONT_CAMERAS; c++) {
             vfront_rig_t single = rig;
             single.cameras = 1;
@@ -320,7 +319,7 @@ static void cameras_of_two_sizes(void **state)
     }
 }
 
-/** Two front ends that have nothing in common but the machine step in turn: each as when it is alone. */
+/** Two unrelated front ends step in turn: each gives the same results as alone. */
 static void unlike_neighbours(void **state)
 {
     (void)state;
@@ -363,7 +362,7 @@ static void any_place(void **state)
     for (size_t off = 0; off < 8; off++) {
         vfront_t *vf = (vfront_t *)((uint64_t *)room + off);
         memset(room, 0, sizeof room);
-        memset(room->block + off + sizeof *room / 8, 0xa5, 64); /* what lies behind it stays */
+        memset(room->block + off + sizeof *room / 8, 0xa5, 64); /* memory behind it is unchanged */
         must(vfront_init(vf, &rig, NULL, pair_port));
         run(vf);
         vfront_shutdown(vf);
@@ -371,7 +370,8 @@ static void any_place(void **state)
     }
 }
 
-/** The caller's buffers are free when vfront_submit() returns; the result lives until the next-but-one. */
+/** The caller's buffers are free when vfront_submit() returns; a result is valid until the second submit after its
+ *  own. */
 static void lifetimes(void **state)
 {
     (void)state;
@@ -391,7 +391,7 @@ static void lifetimes(void **state)
     }
 }
 
-/** The library's own input buffers, of full size and aligned, two in turn. */
+/** The library's input buffers, of full size and aligned, two in turn. */
 static void input_buffers(void **state)
 {
     (void)state;
@@ -412,8 +412,8 @@ static void input_buffers(void **state)
     }
 }
 
-/** Both buffers of each camera are a driver's from the start. It fills them in an order of its own; what it has at the
- *  time of a step, full of something else, is neither read nor written. Pictures of either kind of memory. */
+/** A driver owns both buffers of each camera and fills them in its own order. What it holds during a step, with other
+ *  contents, is neither read nor written. Images in either kind of memory. */
 static void input_buffers_of_a_driver(void **state)
 {
     (void)state;
@@ -442,8 +442,7 @@ static void input_buffers_of_a_driver(void **state)
     }
 }
 
-/** An input buffer is host memory, too, and so is what lies within one. Rows of 150 bytes, so that the CUDA port's own
- *  pitch is another. */
+/** An input buffer, and any part of it, is also host memory. Rows of 150 bytes, unlike the CUDA port's own pitch. */
 static void input_buffers_as_host_memory(void **state)
 {
     (void)state;
@@ -467,11 +466,11 @@ static void input_buffers_as_host_memory(void **state)
 }
 
 /** Every format, at several pitches, in host memory and in the input buffers. Memory from malloc, so that a sanitizer
- *  sees any byte read beyond the last row. */
+ *  detects any read beyond the last row. */
 static void formats_and_pitches(void **state)
 {
     (void)state;
-    static const uint32_t extra[] = {0, 2, 30, 64}; /* bytes a row */
+    static const uint32_t extra[] = {0, 2, 30, 64}; /* additional bytes per row */
     for (int format = VFRONT_GREY8; format <= VFRONT_YUYV; format++)
         for (size_t e = 0; e < sizeof extra / sizeof *extra; e++)
             for (int odd = 0; odd < 2; odd++) {
@@ -498,7 +497,7 @@ static void formats_and_pitches(void **state)
             }
 }
 
-/** Values over a format's range are white. */
+/** Values above a format's range are white. */
 static void over_range(void **state)
 {
     (void)state;
@@ -506,7 +505,7 @@ static void over_range(void **state)
     static uint8_t grey[120][160];
     for (int y = 0; y < 120; y++)
         for (int x = 0; x < 160; x++) {
-            wide[y][x] = (uint16_t)(pair_grey[0][160 * y + x] << (x % 2 ? 4 : 5)); /* as 12 bits: some up to 8160 */
+            wide[y][x] = (uint16_t)(pair_grey[0][160 * y + x] << (x % 2 ? 4 : 5)); /* 12 bits: some up to 8160 */
             grey[y][x] = (uint8_t)(wide[y][x] > 4095 ? 255 : wide[y][x] >> 4);
         }
     vfront_frame_t f = pair_frame(0);
@@ -521,7 +520,7 @@ static void over_range(void **state)
     assert_true(step(&pair_vf, &f) == want);
 }
 
-/** Uniform pictures: nothing is followed, whatever the light model makes of them. */
+/** Uniform images: nothing is tracked, with any photometric model. */
 static void uniform_pictures(void **state)
 {
     (void)state;
@@ -544,7 +543,7 @@ static void uniform_pictures(void **state)
 
 /* ---- masks ------------------------------------------------------------------------------------------------------- */
 
-static uint8_t hole[120][167]; /* right half and an island are under the mask */
+static uint8_t hole[120][167]; /* the right half and an island are masked */
 
 static void dig(void)
 {
@@ -574,7 +573,7 @@ static void mask_frame(vfront_frame_t *f, uint32_t pitch, const uint8_t *mask)
     }
 }
 
-/** Of key points, too, none lies under the mask, and there are some in each camera. */
+/** No key point lies under the mask, and each camera has some. */
 static void points_seen(const vfront_result_t *r)
 {
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
@@ -584,7 +583,7 @@ static void points_seen(const vfront_result_t *r)
     }
 }
 
-/** A lattice of pixels that are seen, under a mask of all else: what is searched is single pixels, on every level. */
+/** A grid of single visible pixels in a mask: single pixels are searched, on every level. */
 static void mask_with_gaps(void **state)
 {
     (void)state;
@@ -607,7 +606,8 @@ static void mask_with_gaps(void **state)
     assert_true(coarse > 20);
 }
 
-/** A static mask, the same mask with every frame, half of it each way, at several pitches and values: all the same. */
+/** A static mask, the same mask with every frame, or half of it each way, at several pitches and values: equal
+ *  results. */
 static void masks(void **state)
 {
     (void)state;
@@ -623,18 +623,18 @@ static void masks(void **state)
     vfront_rig_t rig[] = {masked_rig(167, hole[0]), masked_rig(160, packed[0]), masked_rig(160, left[0])};
     const vfront_rig_t plain = pair_cameras();
     uint64_t want[FRAMES];
-    for (int way = 0; way < 4; way++) { /* static; static, packed; each frame's; half and half */
+    for (int variant = 0; variant < 4; variant++) { /* static; static, packed; each frame's; half and half */
         vfront_shutdown(&pair_vf);
-        must(vfront_init(&pair_vf, way < 2 ? &rig[way] : way == 2 ? &plain : &rig[2], NULL, pair_port));
-        memset(hole, way == 0 ? 1 : 0, sizeof hole); /* read within vfront_init() only */
+        must(vfront_init(&pair_vf, variant < 2 ? &rig[variant] : variant == 2 ? &plain : &rig[2], NULL, pair_port));
+        memset(hole, variant == 0 ? 1 : 0, sizeof hole); /* read within vfront_init() only */
         dig();
         for (uint64_t i = 0; i < FRAMES; i++) {
             vfront_frame_t f = pair_frame(i);
             const vfront_result_t *r;
-            if (way == 2) mask_frame(&f, 167, hole[0]);
-            if (way == 3) mask_frame(&f, 160, right[0]);
+            if (variant == 2) mask_frame(&f, 167, hole[0]);
+            if (variant == 3) mask_frame(&f, 160, right[0]);
             must(vfront_step(&pair_vf, &f, &r));
-            if (way == 0) want[i] = vfront_digest(r);
+            if (variant == 0) want[i] = vfront_digest(r);
             assert_true(vfront_digest(r) == want[i]);
             assert_true(r->tracks_count > 0 && r->keypoints_count[0] > 0);
             for (uint32_t k = 0; k < r->tracks_count; k++)
@@ -643,7 +643,7 @@ static void masks(void **state)
         }
         assert_true(want[0] != digest[0]);
     }
-    /* a frame's mask is of this frame only, and under a mask everywhere there is nothing */
+    /* a frame's mask applies to this frame only; a mask of zeros leaves no pixel */
     must(vfront_reset(&pair_vf));
     vfront_frame_t f = pair_frame(0);
     const vfront_result_t *r;
@@ -655,7 +655,7 @@ static void masks(void **state)
     assert_true(r->tracks_count > 0);
 }
 
-/** A mask of nothing but ones is no mask. */
+/** A mask of ones only equals no mask. */
 static void mask_of_ones(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps that are late or lost: a step that is late is waited for, by vfront_wait() as often as need be and by
- * vfront_shutdown(), and is the same one in the end; one that is lost, which leaves no ticket, is a fault of its front
- * end and of no other. */
+/* Late and lost steps. vfront_wait(), repeatedly, and vfront_shutdown() wait for a late step, which gives the same
+ * result in the end. A lost step, which writes no ticket, is a fault of its own front end only. */
 #include "failing_call.h"
 
 #include <time.h>
@@ -39,7 +38,7 @@ static double now_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/** A frame that is late is waited for again, as often as need be, and is the same frame in the end. */
+/** A late frame is waited for repeatedly, and gives the same result in the end. */
 static void late(void **state)
 {
     (void)state;
@@ -60,10 +59,10 @@ static void late(void **state)
         }
         vfront_status_t status;
         do status = vfront_wait(&pair_vf, i % 2 ? 0 : UINT32_MAX, &result);
-        while (i % 2 && status == VFRONT_E_TIMEOUT); /* a real device takes its time */
+        while (i % 2 && status == VFRONT_E_TIMEOUT); /* a real device is slow */
         assert_int_equal(status, VFRONT_OK);
         assert_true(vfront_digest(result) == vfront_digest(other));
-        assert_true(vfront_digest(before) == digest); /* the result before it is still there */
+        assert_true(vfront_digest(before) == digest); /* the previous result still exists */
         before = result;
         digest = vfront_digest(result);
     }
@@ -79,8 +78,8 @@ static void late(void **state)
     assert_int_equal(vfront_wait(&pair_vf, UINT32_MAX, &result), VFRONT_OK);
 }
 
-/** While a frame is late the caller's buffers are the caller's again, but for pinned ones. */
-static void late_reads(void **state)
+/** While a frame is late the caller's buffers are free, except pinned ones. */
+static void late_copies(void **state)
 {
     (void)state;
     static uint8_t grey[160 * 120], mask[160 * 120];
@@ -112,7 +111,7 @@ static void late_reads(void **state)
     }
 }
 
-/** One front end's fault is no other's. */
+/** A fault of one front end does not affect another. */
 static void neighbour(void **state)
 {
     (void)state;
@@ -131,7 +130,7 @@ static void neighbour(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PAIR(shutdown_under_way), PAIR(no_ticket), PAIR(late), PAIR(late_reads),
+        PAIR(shutdown_under_way), PAIR(no_ticket), PAIR(late), PAIR(late_copies),
         PAIR(neighbour),          NAPS(no_ticket), NAPS(late),
     };
     return run(tests, sizeof tests / sizeof *tests);

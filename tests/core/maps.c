@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* Maps saved and loaded through the public interface: saving changes nothing, and gives the same bytes on every port,
- * those that this test reads by the layout in src/map/image.h with arithmetic of its own; loaded before the first frame
- * or in between, on either port, results have the same bits, and loops lead to what was loaded; what was loaded and is
- * saved again is the same image. What is refused, by name and without a trace: every byte changed, every length, other
- * cameras, another config, the same map twice, no room, values that no map has, random images with a right CRC. */
+/* Maps saved and loaded through the public interface.
+ * - Saving changes nothing, and gives the same bytes on every port. The test reads them by the layout in
+ * src/map/serialize.h with its own arithmetic.
+ * - Loaded before the first frame or later, on either port, results have the same bits, and loops lead to the loaded
+ * keyframes. Saving a loaded map gives the same image.
+ * - Refused by name and without effect: every changed byte, every length, other cameras, another config, the same map
+ * twice, no room, invalid values, random images with a correct CRC. */
 #include "tests/fixture/pair.h"
 
 #include <stdlib.h>
 
-#include "port/port.h"
+#include "core/context.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/rendered.h"
 
 #if VFRONT_MAP
 
 #define FRAMES 22
-#define WAY 12 /* frames of the flight from which the sequence turns back */
+#define TURN_BACK 12 /* frame of the flight at which the sequence turns back */
 
 static uint8_t image[VFRONT_MAP_BYTES], other[VFRONT_MAP_BYTES];
 static size_t length;
 
-/* ---- an image by its layout, anew -------------------------------------------------------------------------------- */
+/* ---- independent reader of the layout ---------------------------------------------------------------------------- */
 
 static uint64_t number(const uint8_t *at, int bytes)
 {
@@ -34,14 +36,14 @@ static void set(uint8_t *at, uint64_t value, int bytes)
     for (; bytes--; value >>= 8) *at++ = (uint8_t)value;
 }
 
-/** Bytes of the section of the keyframes, or, where that is no size, of all that is there. */
+/** Bytes of the section of the keyframes; if that is no valid size, all available bytes. */
 static size_t keyframe_section(const uint8_t *at, size_t bytes)
 {
     const uint64_t own = number(at + 72, 8);
     return own <= bytes - 80 ? (size_t)own : bytes - 80;
 }
 
-/** Makes id and CRC those of the content, bit by bit. */
+/** Recomputes id and CRC of the content, bit by bit. */
 static void mend(uint8_t *at, size_t bytes)
 {
     uint64_t id = 0xcbf29ce484222325ull;
@@ -56,7 +58,7 @@ static void mend(uint8_t *at, size_t bytes)
     set(at + 60, ~crc, 4);
 }
 
-/** The image is one, by its layout. Returns the number of its keyframes. */
+/** Checks an image against the layout. Returns the number of its keyframes. */
 static uint32_t read_layout(const uint8_t *at, size_t bytes)
 {
     const uint32_t count = (uint32_t)number(at + 52, 4);
@@ -86,7 +88,7 @@ static vfront_tuning_t tuning(void)
     vfront_tuning_default(&t);
     t.map = 1;
     t.stereo = 0;       /* 96 key points are too few for depths as well */
-    t.track_target = 3; /* so few that no track connects keyframes */
+    t.track_target = 3; /* few enough that no track connects keyframes */
     t.track_back_mpx = 500;
     return t;
 }
@@ -106,11 +108,11 @@ static void start(void)
     assert_int_equal(vfront_init(&pair_twin, &rig, &t, VFRONT_PORT_HOST), VFRONT_OK);
 }
 
-/** Frame i of the sequence: to and fro over a part of the flight. */
+/** Frame i of the sequence: forwards and backwards over a part of the flight. */
 static vfront_frame_t frame_of(uint64_t i)
 {
-    const uint64_t at = i % (2 * WAY);
-    vfront_frame_t f = rendered_frame(2 * (at < WAY ? at : 2 * WAY - 1 - at));
+    const uint64_t at = i % (2 * TURN_BACK);
+    vfront_frame_t f = rendered_frame(2 * (at < TURN_BACK ? at : 2 * TURN_BACK - 1 - at));
     f.t_ns = 1000000000u + i * FRAME_NS;
     f.imu = NULL;
     f.imu_count = 0;
@@ -119,7 +121,7 @@ static vfront_frame_t frame_of(uint64_t i)
 
 static vfront_result_t last;
 
-/** One step of both: equal digests. */
+/** Steps both front ends and requires equal digests. */
 static void step(uint64_t i)
 {
     const vfront_frame_t f = frame_of(i);
@@ -146,7 +148,7 @@ static void load_both(const uint8_t *from, size_t bytes)
     }
 }
 
-/** Saves after each frame: nothing changes, and both ports give the same bytes. Leaves the last image. */
+/** Saves after each frame: nothing changes, and both ports give the same bytes. The last image is kept. */
 static void saving(void **state)
 {
     (void)state;
@@ -169,7 +171,7 @@ static void saving(void **state)
     pair_end(NULL);
 }
 
-/** Loaded before frame `at`: the same bits, and loops to it. */
+/** Loads before frame `at`: the same bits, and loops to the loaded keyframes. */
 static void load_at(uint64_t at)
 {
     uint32_t loaded = 0, accepted = 0, before = 0;
@@ -177,7 +179,7 @@ static void load_at(uint64_t at)
     start();
     for (uint64_t i = 0; i < FRAMES; i++) {
         if (i == at) load_both(image, length);
-        if (i == at && !i) { /* and saved again it is the same */
+        if (i == at && !i) { /* saved again it is the same */
             assert_int_equal(save(&pair_vf, other), length);
             assert_memory_equal(image, other, length);
         }
@@ -211,7 +213,7 @@ static void loading(void **state)
     memcpy(image, kept, length = bytes);
 }
 
-/** vfront_reset() forgets a map, also one that no frame has followed. */
+/** vfront_reset() forgets a map, even before any frame. */
 static void forgotten(void **state)
 {
     (void)state;
@@ -232,8 +234,8 @@ static void forgotten(void **state)
     pair_end(NULL);
 }
 
-/** A stamp that leaps is refused, by name, and the map stays; three that agree are a clock that was set: keyframes,
- *  those that were loaded too, are forgotten, as by vfront_reset(), and the map can be loaded again. */
+/** A timestamp that jumps is rejected by name, and the map is kept. Three that agree mean a clock change: all
+ *  keyframes, loaded ones too, are forgotten as by vfront_reset(), and the map can be loaded again. */
 static void clock_leaps(void **state)
 {
     const vfront_result_t *r;
@@ -269,7 +271,7 @@ static void refused(const uint8_t *at, size_t bytes, vfront_status_t want, const
     pair_refused(vfront_map_load(&pair_vf, at, bytes), want, detail);
 }
 
-/** A short image: the first keyframes of one, with as many points as there may be in `points`. */
+/** Makes a short image: the first keyframes of another one, with at most `points` points. */
 static size_t shorten(uint8_t *to, const uint8_t *from, uint32_t keyframes, uint32_t points)
 {
     size_t used = 80, at = 80;
@@ -323,7 +325,7 @@ static void damaged(void **state)
     pair_end(NULL);
 }
 
-/** An image with another value at a place, and a right CRC. */
+/** Requires that an image with a changed value and a correct CRC is refused. */
 static void refused_with(size_t at, uint64_t value, int bytes, vfront_status_t want, const char *detail)
 {
     memcpy(other, image, length);
@@ -339,13 +341,13 @@ static uint64_t bits(double value)
     return b;
 }
 
-/** Values of the graph. */
+/** Invalid values of the graph. */
 static void graph_values(void)
 {
     const size_t head = 80 + number(image + 72, 8), first = head + 32, loop = first + 144, kept = length;
     static uint8_t image_kept[VFRONT_MAP_BYTES];
     memcpy(image_kept, image, length);
-    length = loop + 144; /* two nodes, of which none ends a loop */
+    length = loop + 144; /* two nodes, neither of which ends a loop */
     set(image + 16, length, 8);
     set(image + head + 8, 16 + 144 * 2, 8);
     set(image + head + 20, 2, 4);
@@ -378,7 +380,8 @@ static void graph_values(void)
     refused_with(loop + 136, 4, 4, VFRONT_E_MAP, "flags");
     refused_with(loop + 128, 1, 4, VFRONT_E_MAP, "keyframe of a loop");
     refused_with(loop + 128, 2, 4, VFRONT_E_MAP, "keyframe of a loop");
-    refused_with(loop + 128, 0xfffffffeu, 4, VFRONT_E_MAP, "keyframe of a loop"); /* a tie of one that is not placed */
+    refused_with(loop + 128, 0xfffffffeu, 4, VFRONT_E_MAP,
+                 "keyframe of a loop"); /* a loop of a node that is not placed */
     refused_with(loop + 64, bits(0.0 / 0.0), 8, VFRONT_E_MAP, "pose of a loop");
     refused_with(loop + 88, bits(0.9), 8, VFRONT_E_MAP, "pose of a loop");
     refused_with(loop + 120, 0, 4, VFRONT_E_MAP, "deviation of a loop");
@@ -415,7 +418,7 @@ static void values(void **state)
     refused_with(136, bits(0.0 / 0.0), 8, VFRONT_E_MAP, "attitude");
     refused_with(160, bits(-1.0), 8, VFRONT_E_MAP, "variance");
     refused_with(176, bits(0.0 / 0.0), 8, VFRONT_E_MAP, "variance");
-    refused_with(184, 1, 4, VFRONT_E_MAP, "path");
+    refused_with(184, 1, 4, VFRONT_E_MAP, "chain");
     refused_with(188, 9, 4, VFRONT_E_MAP, "source");
     refused_with(192, 301, 4, VFRONT_E_MAP, "number of points");
     refused_with(196, 1, 4, VFRONT_E_MAP, "must be 0");
@@ -427,7 +430,7 @@ static void values(void **state)
     refused_with(240, 0xbf800000u, 4, VFRONT_E_MAP, "distance");
     refused_with(246, VFRONT_SCALES, 2, VFRONT_E_MAP, "VFRONT_SCALES");
     graph_values();
-    memcpy(other, image, length); /* the id alone */
+    memcpy(other, image, length); /* only the id changed */
     mend(other, length);
     set(other + 24, 7, 8);
     uint32_t crc = 0xffffffffu;
@@ -446,15 +449,15 @@ static void values(void **state)
 static void other_cameras(void **state)
 {
     (void)state;
-    for (int way = 0; way < 6; way++) {
+    for (int variant = 0; variant < 6; variant++) {
         vfront_rig_t rig = cameras();
         const vfront_tuning_t t = tuning();
-        if (way == 0) rig.camera[0].cx_px += 0.25;
-        if (way == 1) rig.camera[1].fx_px += 0.25;
-        if (way == 2) rig.camera[1].t_cam_imu_m[0] *= 1.5;
-        if (way == 3) rig.cameras = 1;
-        if (way == 4) rig.camera[0].width_px -= 1;
-        if (way == 5) rig.camera[0].distortion[0] += 1e-9;
+        if (variant == 0) rig.camera[0].cx_px += 0.25;
+        if (variant == 1) rig.camera[1].fx_px += 0.25;
+        if (variant == 2) rig.camera[1].t_cam_imu_m[0] *= 1.5;
+        if (variant == 3) rig.cameras = 1;
+        if (variant == 4) rig.camera[0].width_px -= 1;
+        if (variant == 5) rig.camera[0].distortion[0] += 1e-9;
         assert_int_equal(vfront_init(&pair_vf, &rig, &t, pair_port), VFRONT_OK);
         refused(image, length, VFRONT_E_MAP_OTHER, "other cameras");
         vfront_shutdown(&pair_vf);
@@ -487,7 +490,7 @@ static void twice_and_full(void **state)
     const uint32_t each = (uint32_t)number(image + 52, 4);
     for (uint64_t i = 1; count + each <= VFRONT_KEYFRAMES; i++, count += each) {
         memcpy(other, image, length);
-        set(other + 96, i, 8); /* at another time: another map */
+        set(other + 96, i, 8); /* another time: another map */
         mend(other, length);
         load_both(other, length);
     }
@@ -495,13 +498,13 @@ static void twice_and_full(void **state)
     set(other + 96, 999, 8);
     mend(other, length);
     refused(other, length, VFRONT_E_SIZE, "VFRONT_KEYFRAMES");
-    for (uint64_t i = 0; i < FRAMES; i++) step(i); /* keyframes of this run make others go */
+    for (uint64_t i = 0; i < FRAMES; i++) step(i); /* keyframes of this run replace others */
     assert_int_equal(last.keyframes_count, VFRONT_KEYFRAMES);
     refused(other, length, VFRONT_E_SIZE, "room for, 0");
     pair_end(NULL);
 }
 
-/** An image of keyframes without points, each of another map. */
+/** Makes an image of keyframes without points, each of another map. */
 static size_t of_maps(uint8_t *to, uint32_t maps)
 {
     static uint8_t graph[32];
@@ -523,8 +526,8 @@ static size_t of_maps(uint8_t *to, uint32_t maps)
     return used;
 }
 
-/** Keyframes of 64 maps in one image are loaded, of 65 are not; nor is a path more than there are numbers for, here
- *  as if maps had been loaded ever since. */
+/** An image with keyframes of 64 maps is loaded, of 65 refused. One motion chain more than there are numbers is refused
+ *  too, here as if maps had been loaded continually. */
 static void many(void **state)
 {
     (void)state;
@@ -534,10 +537,10 @@ static void many(void **state)
     for (uint64_t i = 0; i < FRAMES; i++) step(i);
     pair_end(NULL);
     start();
-    struct vf_state *s = (struct vf_state *)(((uintptr_t)&pair_vf + 63) & ~(uintptr_t)63);
-    s->map.paths = 0x7fffffffu;
+    struct vf_context *s = (struct vf_context *)(((uintptr_t)&pair_vf + 63) & ~(uintptr_t)63);
+    s->map.chains = 0x7fffffffu;
     refused(image, length, VFRONT_E_SIZE, "too many paths");
-    s->map.paths = 0;
+    s->map.chains = 0;
     load_both(image, length);
     for (uint64_t i = 0; i < FRAMES; i++) step(i);
     pair_end(NULL);
@@ -582,7 +585,7 @@ static void calls(void **state)
     vfront_shutdown(&pair_vf);
 }
 
-/** Random changes with a right id and CRC: refused without a trace, or taken by both with the same bits. */
+/** Random changes with a correct id and CRC: refused without effect, or loaded by both with the same bits. */
 static void wild(void **state)
 {
     static uint8_t small[VFRONT_MAP_BYTES], kept[VFRONT_MAP_BYTES];

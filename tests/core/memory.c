@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Kinds of memory of a picture: host, pinned and device memory give the same bits; an address that is not of the kind
- * given, that nobody knows, or whose picture does not end within its allocation is refused, and nothing has changed. */
+/* Kinds of memory of an image: host, pinned and device memory give the same bits. Refused without effect: an address
+ * not of the given kind, an unknown address, an image that exceeds its allocation. */
 #include "failing_call.h"
 
-/** Pictures in device memory, in pinned memory of the caller and of the library, all frames the host port's. */
+/** Images in device memory, and in pinned memory of the caller and of the library, for all frames of the host port. */
 static void kinds_of_memory(void **state)
 {
     (void)state;
@@ -41,7 +41,7 @@ static void kinds_of_memory(void **state)
     cudaStreamDestroy(stream);
 }
 
-/** An address that is not of the kind given is refused, and nothing has changed. */
+/** An address not of the given kind is refused, and nothing changes. */
 static void wrong_kinds(void **state)
 {
     (void)state;
@@ -68,7 +68,7 @@ static void wrong_kinds(void **state)
     cudaFree(device);
 }
 
-/** Runtimes before CUDA 11 say "invalid value" of an address that they do not know. */
+/** CUDA before release 11 reports "invalid value" for an unknown address. */
 static void unknown_address(void **state)
 {
     (void)state;
@@ -77,8 +77,8 @@ static void unknown_address(void **state)
         const vfront_frame_t f = rich_frame(pair_step()->frame + 1);
         fail_call(n, cudaErrorInvalidValue);
         const vfront_status_t status = vfront_submit(&pair_vf, &f);
-        if (fault.failed !=
-            CALL_cudaPointerGetAttributes) { /* a step that went well, or another call: not the case here */
+        /* step succeeded, or another call failed: not the case here */
+        if (fault.failed != CALL_cudaPointerGetAttributes) {
             end(NULL);
             both_ports();
             continue;
@@ -91,7 +91,7 @@ static void unknown_address(void **state)
     assert_true(seen > 0);
 }
 
-/** Pictures that the device reads in place lie within one allocation. */
+/** Images that the device reads in place must lie within one allocation. */
 static void beyond_the_end(void **state)
 {
     (void)state;
@@ -101,7 +101,7 @@ static void beyond_the_end(void **state)
         assert_int_equal(vfront_input(&pair_vf, VFRONT_CAMERAS - 1, &data), VFRONT_OK);
         f.picture[0].data = data;
         f.picture[0].memory = VFRONT_PINNED_MEMORY;
-        f.picture[0].pitch_bytes = 1 << 24; /* 2 GB, more than the library took */
+        f.picture[0].pitch_bytes = 1 << 24; /* 2 GB, more than the library allocated */
         pair_refused(vfront_submit(&pair_vf, &f), VFRONT_E_MEMORY_KIND, "frame");
         pair_step();
     }

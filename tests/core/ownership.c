@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* A stage writes its own memory only. Every host form is wrapped (-Wl,--wrap): the memory of all stages is hashed
- * before and after it, and that of the others must be as it was; scratch is dense's and stixel's alone. So casts and
- * addresses that a view's const does not guard are seen too. On the CUDA port over tests/fake/cudart.c the same holds
- * for the memory of the device; vfcheck does it for the kernels, on a GPU, where no host form runs. */
+/* A stage writes only its own memory. Every host form is wrapped (-Wl,--wrap). The memory of all stages is hashed
+ * before and after it, and that of the others must be unchanged; only dense and stixel may write the scratch. This
+ * detects casts and addresses that a view's const does not guard. On the CUDA port over tests/fake/cudart.c the same
+ * holds for device memory; vfcheck tests the kernels on a GPU. */
 #include "tests/fixture/pair.h"
 
 #include <stdlib.h>
 
 #include "core/memory.h"
 
-enum { CLOCKS = VFRONT_STAGES, SCRATCH, OWNERS }; /* besides the stages */
+enum { CLOCKS = VFRONT_STAGES, SCRATCH, OWNERS }; /* owners besides the stages */
 
 static struct {
-    long runs[VFRONT_STAGES]; /* of each stage */
-    int writer, owner;        /* of the last foreign write: stages, or an owner of the above; -1: none */
+    long runs[VFRONT_STAGES]; /* runs of each stage */
+    int writer, owner;        /* last foreign write: writing stage, and owner of the memory; -1: none */
     int corrupt;              /* stage after which a byte of another stage's memory is changed; -1: none */
 } seen;
 
@@ -22,7 +22,7 @@ static uint64_t hash(const void *from, size_t bytes)
     const uint8_t *at = from;
     uint64_t h = 1469598103934665603u, word;
     for (size_t i = 0; i < bytes / 8; i++) {
-        memcpy(&word, at + 8 * i, 8); /* whatever the type of what lies there */
+        memcpy(&word, at + 8 * i, 8); /* regardless of the type of the memory */
         h = (h ^ word) * 1099511628211u;
     }
     return h;
@@ -35,7 +35,8 @@ static void hash_all(const struct vf_memory *m, uint64_t h[OWNERS])
 #include "stages.def"
 #undef VF_STAGE
     h[CLOCKS] = hash(m->clock, sizeof m->clock);
-    h[SCRATCH] = hash(&m->dense_scratch, sizeof *m - offsetof(struct vf_memory, dense_scratch)); /* to the end */
+    h[SCRATCH] = hash(&m->dense_scratch, sizeof *m - offsetof(struct vf_memory, dense_scratch)); /* to the end of the
+                                                                                                    arena */
 }
 
 static void compare(int stage, const uint64_t before[], const uint64_t after[])
@@ -48,7 +49,7 @@ static void compare(int stage, const uint64_t before[], const uint64_t after[])
     }
 }
 
-/** Flips a bit of the memory of the stage after `stage`, or of the first; once more, and it is as it was. */
+/** Flips a bit in the memory of the stage after `stage`, cyclically; a second call restores it. */
 static void corrupt(struct vf_memory *m, int stage)
 {
     const int other = (stage + 1) % VFRONT_STAGES;
@@ -69,15 +70,15 @@ static void corrupt(struct vf_memory *m, int stage)
         __real_vf_##name##_host(s);                                                                                    \
         if (seen.corrupt == VF_##name) corrupt(m, VF_##name);                                                          \
         hash_all(m, after);                                                                                            \
-        if (seen.corrupt == VF_##name) corrupt(m, VF_##name); /* later stages would take it for an index */            \
+        if (seen.corrupt == VF_##name) corrupt(m, VF_##name); /* later stages would use it as an index */              \
         compare(VF_##name, before, after);                                                                             \
         seen.runs[VF_##name]++;                                                                                        \
     }
 #include "stages.def"
 #undef VF_STAGE
 
-/** Runs frames with a tuning; pictures, masks and readings differ from frame to frame. Returns the number of frames
- *  with a state. */
+/** Runs frames with a tuning; images, masks and IMU samples differ between frames. Returns the number of frames with an
+ *  estimate. */
 static int fly(const vfront_tuning_t *tuning, uint64_t frames)
 {
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];
@@ -120,7 +121,7 @@ static const char *name_of(int owner)
     return owner == CLOCKS ? "clocks" : owner == SCRATCH ? "scratch" : vfront_stage_name((size_t)owner);
 }
 
-/** 1 where host forms run: on the host port, and on the CUDA port over a runtime without a GPU. */
+/** 1 if host forms run: on the host port, and on the CUDA port over a runtime without a GPU. */
 static int host_forms(void)
 {
     const vfront_rig_t rig = pair_cameras();
@@ -137,21 +138,21 @@ static void all_stages(void **state)
     clear();
     vfront_tuning_t t;
     vfront_tuning_default(&t);
-    t.window = VFRONT_WINDOW;
+    t.vio = VFRONT_VIO;
     t.map = VFRONT_MAP;
-    if (!fly(&t, 8) && VFRONT_WINDOW) fail_msg("there was no state");
+    if (!fly(&t, 8) && VFRONT_VIO) fail_msg("there was no state");
     t.rectify = VFRONT_RECTIFY;
     t.dense = VFRONT_DENSE;
     t.stixel = VFRONT_STIXELS;
     t.track_back_mpx = 500;
-    t.select_window_px = 7;
+    t.select_aggregate_px = 7;
     fly(&t, 6);
     if (seen.writer >= 0) fail_msg("%s writes memory of %s", name_of(seen.writer), name_of(seen.owner));
     for (int i = 0; i < VFRONT_STAGES; i++)
         if (!seen.runs[i]) fail_msg("%s never ran", name_of(i));
 }
 
-/** The test itself: a byte changed behind a stage's back is seen, whatever the stage. */
+/** Test of the test: a foreign write is detected for every stage. */
 static void corrupted(void **state)
 {
     (void)state;
@@ -161,7 +162,7 @@ static void corrupted(void **state)
     t.rectify = VFRONT_RECTIFY;
     t.dense = VFRONT_DENSE;
     t.stixel = VFRONT_STIXELS;
-    t.window = VFRONT_WINDOW;
+    t.vio = VFRONT_VIO;
     t.map = VFRONT_MAP;
     for (int i = 0; i < VFRONT_STAGES; i++) {
         clear();

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Promises of the public interface on key points, their partners and the motion that follows from them, on pictures
- * that are drawn. */
+/* Promises of the public interface on key points, on drawn images. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -11,7 +10,7 @@
 static uint8_t drawn[2][VFRONT_WIDTH * VFRONT_HEIGHT];
 static vfront_result_t shot[6];
 
-/** One camera of a size, and beside it the other of another, or none when its width is 0. */
+/** One camera of a given size, and a second of another size, or none if its width is 0. */
 static vfront_rig_t rig_of(int32_t width, int32_t height, int32_t other_width, int32_t other_height)
 {
     const struct scene one = {width, height, 0, 0, 0}, two = {other_width, other_height, 0, 0, 0};
@@ -22,7 +21,7 @@ static vfront_rig_t rig_of(int32_t width, int32_t height, int32_t other_width, i
     return rig;
 }
 
-/** Room for key points up to the border, and cells enough to fill the list. */
+/** Tuning for key points up to the border, with enough cells to fill the list. */
 static vfront_tuning_t dense_tuning(void)
 {
     vfront_tuning_t t;
@@ -34,7 +33,7 @@ static vfront_tuning_t dense_tuning(void)
     return t;
 }
 
-/** The largest pictures the config knows, the same to both cameras. */
+/** Steps with the largest images of the config, the same for both cameras. */
 static void shoot_large(const vfront_tuning_t *t, enum scene_fill fill, int32_t side_px, vfront_result_t *r)
 {
     const vfront_rig_t rig = rig_of(VFRONT_WIDTH, VFRONT_HEIGHT, VFRONT_WIDTH, VFRONT_HEIGHT);
@@ -52,7 +51,7 @@ static void nothing_there(const vfront_rig_t *rig, const vfront_result_t *r)
     assert_int_equal(r->tracks_count + r->lost_count + r->health.born + r->health.full + r->health.reset_counter, 0);
 }
 
-/** Pictures without a corner are good pictures: of one brightness, and with edges alone. */
+/** Images without a corner are valid: uniform, and with edges only. */
 static void no_corner(void **state)
 {
     (void)state;
@@ -75,8 +74,8 @@ static void no_corner(void **state)
     }
 }
 
-/** A spot is no corner while an arc is bounded, and one when it is not. */
-static void spots(void **state)
+/** A blob is no corner while the arc length is bounded, and one if it is not. */
+static void blobs(void **state)
 {
     (void)state;
     const vfront_rig_t rig = rig_of(192, 144, 0, 0);
@@ -91,7 +90,7 @@ static void spots(void **state)
     }
 }
 
-/** Corners everywhere: more than the list holds, of each camera, and every cell has one. */
+/** Corners everywhere: more than the list of each camera holds, and in every cell. */
 static void list_full(void **state)
 {
     (void)state;
@@ -114,7 +113,7 @@ static void list_full(void **state)
         }
 }
 
-/** Only the camera whose list is full is said to be; and the bit goes when the picture does. */
+/** Only the camera with a full list has the flag, and only in that frame. */
 static void one_list_full(void **state)
 {
     (void)state;
@@ -132,8 +131,8 @@ static void one_list_full(void **state)
     }
 }
 
-/** Checkers of any size, down to single pixels, are pictures like any other. Their crossings are no corners, what
- *  coarser levels make of them may be. */
+/** Checkers of any size, down to single pixels, are valid images. Their crossings are no corners; coarser levels may
+ *  have some. */
 static void checkers(void **state)
 {
     (void)state;
@@ -147,7 +146,7 @@ static void checkers(void **state)
     }
 }
 
-/** Tracks wanted, but fewer than there are corners for. */
+/** Tracks enabled, but fewer than corners. */
 static void tracks_full(void **state)
 {
     (void)state;
@@ -159,7 +158,7 @@ static void tracks_full(void **state)
     assert_true(shot[0].health.full & VFRONT_FULL_TRACKS);
 }
 
-/** `few` holds nothing that `all` does not, and what it lacks of a level is not better than what it has of it. */
+/** Requires that `few` is a subset of `all`, and that the omitted key points of a level are not better. */
 static void best_of(const vfront_result_t *few, const vfront_result_t *all, int c)
 {
     uint32_t least[VFRONT_SCALES], k = 0;
@@ -181,20 +180,21 @@ static void best_of(const vfront_result_t *few, const vfront_result_t *all, int 
     assert_int_equal(k, few->keypoints_count[c]);
 }
 
-/** Beyond select_points the best stay, and what goes is counted. Cells so large that no list is full otherwise. */
+/** Beyond select_points the best are kept, and the others counted. Cells are so large that no list is full
+ *  otherwise. */
 static void best_stay(void **state)
 {
     (void)state;
     static const int32_t points[] = {1, 2, 7, 19, 40};
-    for (int way = 0; way < 16;
-         way++) { /* ranked by score or by Harris, one level or all, described or not, noise or tiles */
-        const enum scene_fill fill = way & 8 ? SCENE_TILES : SCENE_NOISE;
+    for (int variant = 0; variant < 16;
+         variant++) { /* ranked by score or by Harris, one level or all, with and without descriptors, noise or tiles */
+        const enum scene_fill fill = variant & 8 ? SCENE_TILES : SCENE_NOISE;
         vfront_tuning_t t = dense_tuning();
         t.cull_width_px = t.cull_height_px = 48;
-        t.select_window_px = 2; /* one corner a cell */
-        t.detect_rank = way & 1;
-        t.detect_levels = way & 2 ? VFRONT_SCALES : 1;
-        t.describe = way >> 2 & 1;
+        t.select_aggregate_px = 2; /* one corner per cell */
+        t.detect_rank = variant & 1;
+        t.detect_levels = variant & 2 ? VFRONT_SCALES : 1;
+        t.describe = variant >> 2 & 1;
         shoot_large(&t, fill, 7, &shot[0]);
         assert_int_equal(shot[0].health.dropped[0] + shot[0].health.dropped[VFRONT_CAMERAS - 1], 0);
         for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
@@ -211,14 +211,13 @@ static void best_stay(void **state)
     }
 }
 
-/** Levels that a picture is too small for are not there; one that is too small for any key point is a good picture all
- *  the same. */
+/** Levels for which an image is too small are absent; an image too small for any key point is still valid. */
 static void small_pictures(void **state)
 {
     (void)state;
     static const struct {
         int32_t width, height, other_width, other_height;
-        int32_t levels, scales; /* halves, and steps of 5/4, that leave 16 px */
+        int32_t levels, scales; /* number of levels by halves, and by 5/4, of at least 16 px */
     } size[] = {
         {16, 16, 0, 0, 1, 1},     {17, 31, 0, 0, 1, 1},     {31, 17, 16, 16, 1, 1}, {21, 26, 0, 0, 1, 2},
         {32, 33, 0, 0, 2, 4},     {192, 16, 0, 0, 1, 1},    {16, 144, 0, 0, 1, 1},  {192, 144, 17, 31, 1, 1},
@@ -229,7 +228,7 @@ static void small_pictures(void **state)
         for (int described = 0; described < 2; described++) {
             const vfront_rig_t rig = rig_of(size[i].width, size[i].height, size[i].other_width, size[i].other_height);
             const uint8_t *const grey[] = {drawn[0], drawn[1]};
-            const int least = described ? 2 * 19 + 1 : 9; /* for a key point: the margin at either side */
+            const int least = described ? 2 * 19 + 1 : 9; /* minimum for a key point: the margin on either side */
             vfront_info_t is;
             vfront_tuning_t t;
             vfront_tuning_default(&t);
@@ -254,7 +253,7 @@ static void small_pictures(void **state)
     assert_true(found > 1000);
 }
 
-/** Only the levels that are searched are built. */
+/** Only the searched levels are built. */
 static void levels_searched(void **state)
 {
     (void)state;
@@ -263,7 +262,7 @@ static void levels_searched(void **state)
         vfront_tuning_t t = dense_tuning();
         uint32_t seen = 0;
         t.detect_levels = levels;
-        t.cell_width_px = t.cell_height_px = 48; /* so that all stay */
+        t.cell_width_px = t.cell_height_px = 48; /* so that all are kept */
         shoot_large(&t, SCENE_NOISE, 1, &shot[0]);
         assert_int_equal(vfront_info(&pair_vf, &is), VFRONT_OK);
         assert_int_equal(is.scales, levels);
@@ -282,8 +281,8 @@ static void fly(const vfront_tuning_t *t, vfront_result_t r[3])
     }
 }
 
-/** Without key points there are tracks, the same ones where no margin is kept for descriptors and no motion guides
- *  them. */
+/** Without key points there are tracks, the same ones if there is no margin for descriptors and no motion
+ *  prediction. */
 static void no_points_wanted(void **state)
 {
     (void)state;
@@ -311,7 +310,7 @@ static void no_points_wanted(void **state)
     }
 }
 
-/** Without descriptors there are the same key points, where the margin is the same; but no angles. */
+/** Without descriptors the key points are the same with the same margin, but have no angles. */
 static void not_described(void **state)
 {
     (void)state;
@@ -337,10 +336,10 @@ static void not_described(void **state)
                 assert_memory_equal(&a, &without->keypoints[c][k], sizeof a);
             }
         }
-    assert_true(turned > 100 && differ > 100); /* or the comparison says nothing */
+    assert_true(turned > 100 && differ > 100); /* else the comparison is void */
 }
 
-/** Without tracks there are the same key points, and nothing is wrong. */
+/** Without tracks the key points are the same. */
 static void not_tracked(void **state)
 {
     (void)state;
@@ -367,7 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LONE(no_corner),       LONE(list_full),        LONE(one_list_full),  LONE(checkers),
-        LONE(tracks_full),     LONE(best_stay),        LONE(small_pictures), LONE(spots),
+        LONE(tracks_full),     LONE(best_stay),        LONE(small_pictures), LONE(blobs),
         LONE(levels_searched), LONE(no_points_wanted), LONE(not_described),  LONE(not_tracked),
     };
     return pair_run("points", tests, sizeof tests / sizeof *tests);

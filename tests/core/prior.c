@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rotations given with a frame, as a matrix or as gyro readings: tracks follow a turn that they cannot follow without
- * one. */
+/* Rotations given with a frame, as a matrix or as gyro samples: tracks follow a rotation that they cannot follow
+ * without a prior. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@ static void must(vfront_status_t status)
     if (status) fail_msg("%s: %s", vfront_status_name(status), vfront_detail(&pair_vf));
 }
 
-/* The camera turns to the right (about y, which points down): the picture moves left by 30 px a frame, more than the
- * pyramid of this small picture can follow by itself. Focal length 1600 px. */
+/* The camera turns to the right (about y, which points down): the image moves left by 30 px per frame, more than the
+ * pyramid of this small image can track without a prior. Focal length 1600 px. */
 #define TURN_PX 30
 static const struct scene turning = {160, 120, 77, -16 * TURN_PX, 0};
 
@@ -36,7 +36,7 @@ static void multiply(double out[9], const double a[9], const double b[9])
 }
 
 struct kept {
-    uint32_t right, had; /* tracks followed to where they must be; tracks that did not leave the picture */
+    uint32_t right, had; /* tracks found at their true position; tracks that stayed inside the image */
     vfront_track_t track[4][VFRONT_TRACKS];
     uint32_t count[4];
 };
@@ -50,7 +50,7 @@ static void note(struct kept *k, int frame, const vfront_result_t *r)
     memcpy(k->track[frame], r->tracks, sizeof r->tracks);
 }
 
-/** Four frames of the turning camera; `fill` gives each its prior. */
+/** Runs four frames of the turning camera; `fill` sets the prior of each. */
 static void turn(const vfront_rig_t *rig, int32_t prior, void (*fill)(vfront_frame_t *, double angle), double angle,
                  struct kept *k)
 {
@@ -79,17 +79,17 @@ static void give_rotation(vfront_frame_t *f, double angle)
     f->R_cur_prev = R_cur_prev;
 }
 
-static vfront_gyro_t reading[8];
+static vfront_gyro_t sample[8];
 static double gyro_axis[3];
-static void give_gyro(vfront_frame_t *f, double angle) /* readings before, between and behind, unevenly */
+static void give_gyro(vfront_frame_t *f, double angle) /* uneven samples before, between and after */
 {
     static const int64_t at_us[8] = {-40000, -31000, -30000, -17000, -9000, -8999, -1000, 3000};
     for (int i = 0; i < 8; i++) {
-        reading[i].t_ns = f->t_ns + (uint64_t)(at_us[i] * 1000);
-        const double noise = i % 2 ? 1e-9 : -1e-9; /* readings that are all equal are those of a stuck gyro */
-        for (int k = 0; k < 3; k++) reading[i].rate_rad_s[k] = gyro_axis[k] * angle / (FRAME_NS * 1e-9) * (1 + noise);
+        sample[i].t_ns = f->t_ns + (uint64_t)(at_us[i] * 1000);
+        const double noise = i % 2 ? 1e-9 : -1e-9; /* equal samples would be those of a stuck gyro */
+        for (int k = 0; k < 3; k++) sample[i].rate_rad_s[k] = gyro_axis[k] * angle / (FRAME_NS * 1e-9) * (1 + noise);
     }
-    f->gyro = reading;
+    f->gyro = sample;
     f->gyro_count = 8;
 }
 
@@ -115,7 +115,7 @@ static void rotation_priors(void **state)
     for (int i = 0; i < 4; i++) scene_draw(&turning, i, turned[i], 160);
 
     turn(&rig, VFRONT_PRIOR_ROTATION, NULL, 0, &none);
-    assert_true(none.had > 20 && none.right * 10 < none.had); /* it is needed */
+    assert_true(none.had > 20 && none.right * 10 < none.had); /* the prior is necessary */
     turn(&rig, VFRONT_PRIOR_ROTATION, give_rotation, angle, &matrix);
     assert_true(matrix.had > 20 && matrix.right * 10 > matrix.had * 9);
     turn(&rig, VFRONT_PRIOR_ROTATION, give_rotation, -angle, &wrong);
@@ -127,7 +127,7 @@ static void rotation_priors(void **state)
     turn(&rig, VFRONT_PRIOR_ROTATION, give_gyro, angle, &gyro);
     same_tracks(&gyro, &matrix);
 
-    /* an IMU that is mounted at an odd angle says the same in its own axes: w_imu = R_cam_imu^T w_cam */
+    /* an IMU mounted at an odd angle gives the same in its own axes: w_imu = R_cam_imu^T w_cam */
     const double a[3] = {0.6, 0, 0.8}, b[3] = {0, 0, 1};
     double first[9], second[9];
     rotation(first, a, 1.1);
@@ -138,7 +138,7 @@ static void rotation_priors(void **state)
     same_tracks(&mounted, &matrix);
 }
 
-/** Without a calibration gyro readings are not used, and harm nothing. With a matrix they are not looked at either. */
+/** Without a calibration gyro samples are ignored without effect. With a matrix they are not read. */
 static void gyro_aside(void **state)
 {
     (void)state;

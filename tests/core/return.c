@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The way back to the GPU, vfront_return(): it is refused where no port failed over, each of its calls fails or hangs,
- * and an error that stays in the context closes it, as kernels leave it that trap, write to a bad address or assert.
- * The host port goes on in each case. And frames and tuning values that fail-over refuses.
- *   return [--kernel N]    --kernel: one bad kernel, in a process of its own */
+/* Return to the GPU, vfront_return(). It is refused if the front end never failed over. Each of its calls fails or
+ * hangs. A sticky error of the context, as after a kernel that traps, writes to an invalid address or asserts, makes it
+ * impossible. The host port stays active in each case. Also frames and tuning values that fail-over refuses.
+ * return [--kernel N]    --kernel: one failing kernel, in a process of its own */
 #define _POSIX_C_SOURCE 200809L
 #include "takeover.h"
 
 #include <stdio.h>
 
-/* ---- what is refused, and what fails ----------------------------------------------------------------------------- */
+/* ---- refusals, and failures -------------------------------------------------------------------------------------- */
 
 static void refusals(void **state)
 {
@@ -20,7 +20,7 @@ static void refusals(void **state)
     start(VFRONT_PORT_HOST);
     pair_refused(vfront_return(&pair_vf), VFRONT_E_STATE, "no port failed over");
     end();
-    t.failover = 2;
+    t.failover = 3;
     pair_refused(vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_CUDA), VFRONT_E_TUNING, "failover");
     t.failover = 0;
     no_fault();
@@ -51,7 +51,7 @@ static void refusals(void **state)
     end();
 }
 
-/** A way back that fails, or hangs, at each call: the host port goes on, and the next try may succeed. */
+/** A return that fails, or hangs, at each call: the host port stays active, and the next attempt may succeed. */
 static void return_fails(void **state)
 {
     (void)state;
@@ -82,7 +82,7 @@ static void return_fails(void **state)
     end();
 }
 
-/** An error that stays in the context: the host port goes on to the end, and says that there is no way back. */
+/** A sticky error: the host port stays active to the end, and the error is reported. */
 static void sticky(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void sticky(void **state)
     end();
 }
 
-/* ---- kernels that fail ------------------------------------------------------------------------------------------- */
+/* ---- failing kernels --------------------------------------------------------------------------------------------- */
 
 #ifdef VF_SPIN
 cudaError_t spin_launch(int ms, cudaStream_t stream);
@@ -103,8 +103,8 @@ cudaError_t trap_launch(int how, cudaStream_t stream);
 
 static const struct {
     const char *name;
-    int how;                  /* of trap_launch(); -1: spin_launch() */
-    vfront_status_t way_back; /* status of vfront_return() afterwards */
+    int how;                     /* of trap_launch(); -1: spin_launch() */
+    vfront_status_t return_step; /* status of vfront_return() afterwards */
 } bad_kernel[] = {
     {"trap", 0, VFRONT_E_STICKY},     {"address", 1, VFRONT_E_STICKY}, {"assertion", 2, VFRONT_E_STICKY},
     {"refused launch", 3, VFRONT_OK}, {"spin", -1, VFRONT_OK},
@@ -120,8 +120,8 @@ static cudaError_t launch_bad_kernel(cudaStream_t stream)
     return how < 0 ? spin_launch(3000, stream) : trap_launch(how, stream);
 }
 
-/** 100 frames, with a bad kernel in the stream before the 51st, in a process of its own: most of them leave a context
- *  that is of no use. */
+/** 100 frames with a failing kernel in the stream before the 51st. Runs in a process of its own, because most of these
+ *  kernels leave the context unusable. */
 static void with_bad_kernel(void **state)
 {
     (void)state;
@@ -132,12 +132,12 @@ static void with_bad_kernel(void **state)
         fault.ahead = i == 50 ? launch_bad_kernel : NULL;
         step(i, i >= 50 && i < 90);
         fault.ahead = NULL;
-        if (i == 50) print_message("%s: %s\n", bad_kernel[which].name, state_of(&pair_vf)->failover.why);
+        if (i == 50) print_message("%s: %s\n", bad_kernel[which].name, context_of(&pair_vf)->failover.why);
         if (i != 89) continue;
         vfront_status_t status;
         while ((status = go_back()) == VFRONT_E_ABANDONED) nanosleep(&nap, NULL);
         print_message("%s: vfront_return() is %s\n", bad_kernel[which].name, vfront_status_name(status));
-        assert_int_equal(status, bad_kernel[which].way_back);
+        assert_int_equal(status, bad_kernel[which].return_step);
         if (status) break;
     }
     end();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints what memory the config asks for: `make size`. */
+/* Prints the memory that the config requires: `make size`. */
 #include <stdio.h>
 
-#include "port/host/host.h"
+#include "core/context.h"
 #include "result/carry.h"
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A kernel that takes a given time, for hang.c and return.c: work on the GPU that does not end when it should. */
+/* A kernel of given duration, for hang.c and return.c: GPU work that is late. */
 #include <cuda_runtime.h>
 
 static __device__ unsigned long long now_ns()

@@ -24,10 +24,10 @@
 
 #define RUNS 2
 #define TENTHS 10
-#define WARM 1000u          /* steps after which memory is as it stays */
-#define LAST 1000u          /* steps that are all compared */
-#define GROWTH (256u << 10) /* of the process that is none: pages of its libraries [byte] */
-#define SLOWER 1.5          /* last tenth to first: other work on the machine is no fault */
+#define WARM 1000u          /* number of steps until memory is constant */
+#define LAST 1000u          /* number of steps that are all compared */
+#define GROWTH (256u << 10) /* tolerance for growth of the process without a leak: pages of its libraries [byte] */
+#define SLOWER 1.5          /* largest ratio of the last tenth to the first: tolerance for other load */
 
 static vfront_t vf[RUNS];
 static cache_t *cache;
@@ -65,7 +65,7 @@ static int parse(int count, char **word)
                   {"--frames", &options.frames},
                   {"--every", &options.every}};
     vfront_tuning_default(&options.tuning);
-    options.tuning.window = VFRONT_WINDOW;
+    options.tuning.vio = VFRONT_VIO;
     for (int i = 1; i + 1 < count; i += 2) {
         int known = strcmp(word[i], "--set") == 0 && set_tuning(word[i + 1]);
         for (size_t k = 0; k < sizeof number / sizeof *number; k++) {
@@ -110,10 +110,10 @@ static struct memory memory_now(void)
     return m;
 }
 
-/** Frame of a step, its time going on at one rate, and its readings, none of which was given before. */
+/** Frame of a step, at a constant rate, and its IMU samples, none delivered before. */
 static const char *frame_of(uint64_t step, vfront_frame_t *f)
 {
-    static vfront_imu_t reading[VFRONT_IMU_SAMPLES];
+    static vfront_imu_t samples[VFRONT_IMU_SAMPLES];
     static uint64_t last_ns;
     vfront_frame_t first, later;
     const uint64_t turn = 2 * ((uint64_t)options.frames - 1), at = step % turn;
@@ -134,10 +134,10 @@ static const char *frame_of(uint64_t step, vfront_frame_t *f)
         for (int k = 0; k < 3 && is_back; k++) r.gyro_rad_s[k] = -r.gyro_rad_s[k];
         if (r.t_ns <= last_ns || (r.t_ns > t_ns + interval_ns / 2)) continue;
         last_ns = r.t_ns;
-        reading[n++] = r;
+        samples[n++] = r;
     }
     f->t_ns = t_ns;
-    f->imu = from->imu ? reading : NULL;
+    f->imu = from->imu ? samples : NULL;
     f->imu_count = n;
     f->gyro = NULL;
     f->gyro_count = 0;
@@ -145,7 +145,7 @@ static const char *frame_of(uint64_t step, vfront_frame_t *f)
     return NULL;
 }
 
-/** What came of the steps so far. */
+/** Statistics of the steps so far. */
 struct tally {
     uint64_t compared, differ, digest, good;
     double tenth_s[TENTHS];
@@ -192,7 +192,7 @@ static uint64_t run(struct tally *o, const char **error)
     return step;
 }
 
-static int judge(const struct tally *o, uint64_t steps)
+static int evaluate(const struct tally *o, uint64_t steps)
 {
     int failures = 0;
     printf("%" PRIu64 " steps, %" PRIu64 " compared, digest %016" PRIx64 ", state good in %.1f %%\n", steps,
@@ -215,12 +215,12 @@ int main(int count, char **word)
     snprintf(where, sizeof where, "synthetic:%s", options.size);
     const char *error = dataset_open(&dataset, where, VFRONT_CAMERAS, NULL, NULL, NULL);
     if (error) return fail(where, error);
-    if (options.tuning.window) dataset_use_imu(dataset);
+    if (options.tuning.vio) dataset_use_imu(dataset);
     cache = cache_open(dataset, (uint32_t)options.frames);
     for (int i = 0; i < RUNS && !error; i++)
         if (vfront_init(&vf[i], dataset_rig(dataset), &options.tuning, options.port)) error = vfront_detail(&vf[i]);
     const uint64_t steps = error || !cache ? 0 : run(&o, &error);
-    const int failures = error ? fail("a step", error) : judge(&o, steps);
+    const int failures = error ? fail("a step", error) : evaluate(&o, steps);
     for (int i = 0; i < RUNS; i++) vfront_shutdown(&vf[i]);
     cache_close(cache);
     dataset_close(dataset);

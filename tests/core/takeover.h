@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Sequence of frames in which the host port takes over from the CUDA port and hands back, for the tests of fail-over:
- * pair_vf may fail and is on either port, its twin is on the host port and sees no faults. The results from the first
- * frame to the last are the same bits. */
+/* Sequence of frames in which the host port takes over from the CUDA port and hands back, for the tests of fail-over.
+ * pair_vf may fail and is on either port; its twin is on the host port and sees no faults. All results have the same
+ * bits. */
 #ifndef TAKEOVER_H
 #define TAKEOVER_H
 
@@ -12,21 +12,22 @@
 #include "tests/fixture/rendered.h"
 
 #define FRAMES 11
-#define LATE_US 10000000 /* of a step here that is no overrun, whatever the machine has to do */
+#define LATE_US 10000000 /* deadline of a step in this test, never exceeded on any machine */
 
 /* ---- the sequence ------------------------------------------------------------------------------------------------ */
 
 static const vfront_result_t *result;
-static int32_t brief_us; /* time after which a step is given up where one is to be: many times what it takes here */
-static int quick;        /* 1: there and back only, and a short way, because kernels are emulated */
-static int brief;        /* 1: that is the time; else a minute */
-static int plain;        /* 1: nothing is rectified, no disparities */
-static int airborne;     /* 1: the rendered flight with a state of the IMU, else drawn pictures */
-static int unread;       /* 1: that flight without an IMU */
+static int32_t brief_us; /* time after which a step is abandoned where that is tested: many times the normal duration */
+static int quick;        /* 1: one switch and return only, and a short sequence, because kernels are emulated */
+static int brief;        /* 1: brief_us applies; 0: a minute */
+static int plain;        /* 1: no rectification, no disparities */
+static int airborne;     /* 1: the rendered flight with the estimator; 0: drawn images */
+static int vision_only;  /* 1: the flight without an IMU */
 
-#define UNSEEN 6 /* frame of the drawn sequence without a picture */
+#define UNSEEN 6 /* frame of the drawn sequence without an image */
 
-/* The flight: a state begins, two cameras alone carry it on where readings are missing, vfront_reset(), another one. */
+/* The flight: the estimator starts, continues with vision only while IMU samples are missing, is reset, and starts
+ * again. */
 #define FLIGHT_FRAMES 22
 #define MISSING_FROM 8
 #define MISSING_TO 12
@@ -35,7 +36,7 @@ static int unread;       /* 1: that flight without an IMU */
 static inline vfront_rig_t rig_of(void)
 {
     vfront_rig_t rig = airborne ? rendered_rig() : pair_cameras();
-    if (unread) memset(&rig.imu, 0, sizeof rig.imu);
+    if (vision_only) memset(&rig.imu, 0, sizeof rig.imu);
     return rig;
 }
 
@@ -46,7 +47,7 @@ static inline vfront_tuning_t tuning(void)
     t.failover = 1;
     t.deadline_us = LATE_US;
     t.abandon_us = brief ? brief_us : 60000000;
-    t.window = airborne;
+    t.vio = airborne;
     t.map = VFRONT_MAP;
     if (airborne) return t;
     t.rectify = t.dense = t.stixel = !plain;
@@ -57,7 +58,7 @@ static inline vfront_tuning_t tuning(void)
     return t;
 }
 
-/** Puts a frame's pictures into pinned memory. */
+/** Copies a frame's images into pinned memory. */
 static inline void pin(vfront_t *vf, vfront_frame_t *f)
 {
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
@@ -70,27 +71,27 @@ static inline void pin(vfront_t *vf, vfront_frame_t *f)
     }
 }
 
-/** Leaves out the pictures of some cameras. cameras: a bit for each. */
+/** Removes the images of some cameras. cameras: one bit each. */
 static inline void leave_out(vfront_frame_t *f, uint32_t cameras)
 {
     for (int c = 0; c < VFRONT_CAMERAS; c++)
         if (cameras >> c & 1) f->picture[c] = (vfront_picture_t){.format = VFRONT_NO_PICTURE};
 }
 
-/** Bits of the cameras without a picture in a frame of the flight. */
-static inline uint32_t flight_lacks(uint64_t i) { return i == 5 ? 3 : i == 6 || i == 14 ? 1 : 0; }
+/** Bits of the cameras without an image in a frame of the flight. */
+static inline uint32_t flight_missing(uint64_t i) { return i == 5 ? 3 : i == 6 || i == 14 ? 1 : 0; }
 
 /** Frame of the flight. */
 static inline vfront_frame_t flight_for(vfront_t *vf, uint64_t i, int pinned)
 {
     vfront_frame_t f = rendered_frame(i);
-    if (unread || (i >= MISSING_FROM && i < MISSING_TO)) f.imu = NULL;
+    if (vision_only || (i >= MISSING_FROM && i < MISSING_TO)) f.imu = NULL, f.imu_count = 0;
     if (pinned && i % 4 != 3) pin(vf, &f);
-    leave_out(&f, flight_lacks(i));
+    leave_out(&f, flight_missing(i));
     return f;
 }
 
-/** Frame of the sequence: masks, readings of the gyro, pictures in pinned memory, a picture that repeats, by turns. */
+/** Frame of the sequence: masks, gyro samples, images in pinned memory, a repeated image, in turn. */
 static inline vfront_frame_t frame_for(vfront_t *vf, uint64_t i, int pinned)
 {
     static uint8_t mask[VFRONT_WIDTH * VFRONT_HEIGHT];
@@ -110,7 +111,7 @@ static inline vfront_frame_t frame_for(vfront_t *vf, uint64_t i, int pinned)
         gyro[k].rate_rad_s[1] = 0.02;
     }
     if (i % 2) f.gyro = gyro, f.gyro_count = 8;
-    for (uint64_t k = 0; k < 8; k++) { /* the last three are of the step after this one */
+    for (uint64_t k = 0; k < 8; k++) { /* the last three belong to the next step */
         imu[k].t_ns = f.t_ns + k * 4000000u - 16000000u;
         imu[k].gyro_rad_s[1] = 0.01 * (double)((i + k) % 3);
     }
@@ -138,21 +139,21 @@ static inline void end(void)
 /** Frame before which vfront_reset() is called. */
 static inline uint64_t reset_at(void) { return airborne ? FLIGHT_RESET : 5; }
 
-/** State that the flight has in a frame. */
+/** State of the estimator in a frame of the flight. */
 static inline int state_at(uint64_t i)
 {
-    if (unread)
+    if (vision_only)
         return i < 2                                       ? VFRONT_NAV_INITIALISING
                : i >= FLIGHT_RESET && i < FLIGHT_RESET + 2 ? VFRONT_NAV_LOST
                                                            : VFRONT_NAV_STEREO_ONLY;
     if (i < RENDERED_BEGINS) return VFRONT_NAV_INITIALISING;
     if (i >= FLIGHT_RESET && i < FLIGHT_RESET + RENDERED_BEGINS) return VFRONT_NAV_LOST;
     if (i >= MISSING_TO - 1 && i < MISSING_TO + 1) return VFRONT_NAV_STEREO_ONLY;
-    const int anew = i == 7; /* all tracks have ended with the pictures before, and the landmarks with them */
-    return flight_lacks(i) & 1 || anew ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD;
+    const int anew = i == 7; /* all tracks have ended with the previous images, and with them the landmarks */
+    return flight_missing(i) & 1 || anew ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD;
 }
 
-/** Results of both front ends for a frame are the same; and where this one came from. */
+/** Requires equal results of both front ends for a frame, and the port that computed this one. */
 static inline void same(uint64_t i, int on_host)
 {
     const vfront_frame_t f = frame_for(&pair_twin, i, 0);
@@ -180,7 +181,7 @@ static inline void step(uint64_t i, int on_host)
     same(i, on_host);
 }
 
-/** The host port runs, and says why. */
+/** Requires that the host port is active, and reports why. */
 static inline void took_over(const char *why)
 {
     vfront_info_t info;
@@ -199,7 +200,7 @@ static inline vfront_status_t go_back(void)
     return status;
 }
 
-/* ---- a fault in it ----------------------------------------------------------------------------------------------- */
+/* ---- a sequence with a fault ------------------------------------------------------------------------------------- */
 
 enum kind { FAILS, HANGS, LOST, ENDLESS, HELD, HALF, KINDS };
 
@@ -211,11 +212,11 @@ static inline void make(enum kind kind, enum call call)
     fault.endless = kind == ENDLESS;
     fault.held = kind == HELD;
     fault.half = kind == HALF;
-    if (call == QUERY) fault.lost = 1; /* or nobody asks */
+    if (call == QUERY) fault.lost = 1; /* or no query is made */
 }
 
-/** One sequence with a fault in frame `at`. back: frames after which the GPU takes over again; 0: never. A flight ends
- *  some frames behind. */
+/** Runs a sequence with a fault in frame `at`. back: number of frames until the return to the GPU; 0: never. A flight
+ *  ends some frames later. */
 static inline void fly(enum kind kind, enum call call, uint64_t at, uint64_t back, const char *why)
 {
     int on_host = 0;
@@ -229,7 +230,7 @@ static inline void fly(enum kind kind, enum call call, uint64_t at, uint64_t bac
         if (i == at) took_over(why);
         if (!back || i != at + back) continue;
         assert_int_equal(over(), cudaSuccess);
-        for (vfront_status_t status = VFRONT_E_ABANDONED; status;) /* the thread that hung is on its way */
+        for (vfront_status_t status = VFRONT_E_ABANDONED; status;) /* the blocked thread is ending */
             assert_true((status = go_back()) == VFRONT_OK || status == VFRONT_E_ABANDONED);
         on_host = 0;
     }
@@ -237,7 +238,7 @@ static inline void fly(enum kind kind, enum call call, uint64_t at, uint64_t bac
     brief = 0;
 }
 
-/** To the host and back in every other frame: whichever state the one leaves, the other goes on from it. */
+/** Switches to the host and back in every other frame: each port continues from the other's state. */
 static inline void go_there_and_back(uint64_t frames)
 {
     int on_host = 0;
@@ -263,7 +264,7 @@ static inline double now_us(void)
     return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
-/** Reads `--quick`, draws the pictures, and measures how long a step takes here. Returns 0 where there is no device. */
+/** Reads `--quick`, draws the images, and measures the duration of a step. Returns 0 without a device. */
 static inline int ready(int argc, char **argv)
 {
     const vfront_rig_t rig = pair_cameras();

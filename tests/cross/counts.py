@@ -40,7 +40,7 @@ def build(folder, cross):
     """Program and map of where each object lies in it."""
     program, where = folder / "counted", folder / "map"
     run(["make", "-j2", "--no-print-directory", f"CROSS={cross}", "CUDA=0", f"BUILD={folder}", folder / "latency"])
-    run([cross + "gcc", "-static", "-no-pie", folder / "examples/latency.o", folder / "examples/parts.a", folder / "libvfront.a", "-lm", "-lpthread",
+    run([cross + "gcc", "-static", "-no-pie", folder / "examples/replay/latency.o", folder / "examples/parts.a", folder / "libvfront.a", "-lm", "-lpthread",
          f"-Wl,-Map={where}", "-o", program])
     return program, where.read_text()
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Disparities of a pair of pictures as a shared library, over the public interface alone, for tests/depth/dense.py. */
+/* Disparities of a pair of images as a shared library, over the public interface only, for tests/depth/dense.py. */
 #include "tests/fixture/pair_bridge.h"
 
 int bridge_open(int width_px, int height_px, double focal_px, double baseline_m, const char *settings);

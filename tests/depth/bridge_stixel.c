@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stixels of a pair of pictures as a shared library, over the public interface alone, for tests/depth/stixel.py. */
+/* Stixels of a pair of images as a shared library, over the public interface only, for tests/depth/stixel.py. */
 #include "tests/fixture/pair_bridge.h"
 
 int bridge_open(int width_px, int height_px, const double camera[4], const double road[2], int preset,
@@ -24,9 +24,7 @@ int bridge_open(int width_px, int height_px, const double camera[4], const doubl
     rig.road_height_m = road[0];
     rig.road_pitch_rad = road[1];
     tuning.stixel = 1;
-#define SET(name, car, rover, drone) tuning.name = preset == 0 ? car : preset == 1 ? rover : drone;
-    VFRONT_STIXEL_PRESETS(SET)
-#undef SET
+    tuning.stixel_model = preset;
     return open_front_end(&tuning, settings);
 }
 
@@ -34,7 +32,7 @@ int bridge_open(int width_px, int height_px, const double camera[4], const doubl
 int bridge_disparity(uint16_t *px16) { return copy_disparity(px16); }
 
 /** Stixels of the last pair, 6 numbers each: first pixel of the column, lowest row, highest row, class, disparity [px],
- *  distance [m]. Returns how many. */
+ *  distance [m]. Returns their number. */
 int bridge_stixels(float *stixel)
 {
     int count = 0;

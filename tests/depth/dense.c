@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* dense: comparison with semi-global matching written from the papers, in double precision, with all path costs kept,
- * and filters that treat every pixel independently: disparities and confidences of any picture, bit by bit. Pictures of
+ * and filters that process every pixel independently: disparities and confidences of any images, bit by bit. Images of
  * known disparities. Through the public interface: refusals, and where results lie. */
 #include "tests/fixture/stage.h"
 
 #if VFRONT_DENSE
 
-#define MOST_PX 12000 /* of a picture here */
+#define MOST_PX 12000 /* pixels of an image here */
 #define MOST_D VFRONT_DISPARITIES
 enum { NONE = 0xffff };
 
 static int32_t width, height, all;                    /* pixels, disparities */
-static uint8_t shown[2][MOST_PX], hidden[2][MOST_PX]; /* pictures; 1: under a mask */
+static uint8_t shown[2][MOST_PX], hidden[2][MOST_PX]; /* images; 1: masked */
 static double sums[MOST_PX][MOST_D];
 static int should[MOST_PX], confidence[MOST_PX]; /* disparity [1/16 px] or NONE; confidence */
-static int filled;                               /* pixels of all cases that took their neighbours' median */
+static int filled;                               /* pixels of all cases filled with their neighbours' median */
 
 static int min_of(int a, int b) { return a < b ? a : b; }
 static int max_of(int a, int b) { return a > b ? a : b; }
@@ -27,9 +27,8 @@ static int nearest(int camera, int x, int y)
     return shown[camera][at_px(min_of(max_of(x, 0), width - 1), min_of(max_of(y, 0), height - 1))];
 }
 
-/** Census words of all pixels, in any order of bits: where a pixel of 5x5, above the middle or left of it, is brighter
- *  than the one opposite; where one of every second pixel around 7x7 is brighter than the middle. Brighter: by 2 or
- *  more. */
+/** Census words of all pixels, in any order of bits: whether a pixel of 5x5 is brighter than the opposite one (above or
+ *  left of the centre); whether each second pixel around 7x7 is brighter than the centre. Brighter: by 2 or more. */
 static uint32_t census[2][MOST_PX];
 static void census_transform(void)
 {
@@ -79,11 +78,10 @@ static void add_all_paths(void)
                     census[0][at_px(x, y)] ^ census[1][at_px(max_of(x - step.tuning.dense_least_px - d, 0), y)]);
                 sums[at_px(x, y)][d] = 0.0;
             }
-    for (int k = 0; k < step.tuning.dense_paths; k++)
-        add_paths(direction[k][0], direction[k][1], (const double(*)[MOST_D])cost);
+    for (int k = 0; k < 8; k++) add_paths(direction[k][0], direction[k][1], (const double(*)[MOST_D])cost);
 }
 
-/** Best disparity that leads a pixel into camera 1, as an index, or -1; of equals the first. */
+/** Best disparity of a pixel with its match inside camera 1, as an index; -1: none; the first of equals. */
 static int best_of(int x, int y)
 {
     int best = -1;
@@ -92,7 +90,7 @@ static int best_of(int x, int y)
     return best;
 }
 
-/** Best disparity of a pixel of camera 1, as an index, or -1; of equals the first. */
+/** Best disparity of a pixel of camera 1, as an index; -1: none; the first of equals. */
 static int best_back(int xr, int y)
 {
     int best = -1;
@@ -113,9 +111,9 @@ static void find_winner(int x, int y)
     for (int d = 0; d < candidates; d++)
         if (abs(d - best) > 1 && (second < 0 || sum[d] < sum[second])) second = d;
     if (second < 0 || sum[second] <= sum[best]) return;
-    const double cost = sum[best] / step.tuning.dense_paths, margin = (sum[second] - sum[best]) / sum[second];
-    if (cost > 0.0 && sum[second] * sum[best] * step.tuning.dense_unique_percent >=
-                          800.0 * step.tuning.dense_paths * (sum[second] - sum[best]))
+    const double cost = sum[best] / 8.0, margin = (sum[second] - sum[best]) / sum[second];
+    if (cost > 0.0 &&
+        sum[second] * sum[best] * step.tuning.dense_unique_percent >= 800.0 * 8 * (sum[second] - sum[best]))
         return;
     double px = step.tuning.dense_least_px + best;
     if (best > 0 && best + 1 < candidates) {
@@ -136,7 +134,7 @@ static void check_back(int x, int y)
 
 static int by_size(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/** Median of 3x3; a pixel without a disparity takes it from four or more neighbours that agree within 2 px. */
+/** Median of 3x3. A pixel without a disparity is filled from four or more neighbours that agree within 2 px. */
 static void take_median(const int *from, int x, int y)
 {
     const int here = at_px(x, y), hole = from[here] == NONE;
@@ -155,12 +153,9 @@ static void take_median(const int *from, int x, int y)
     should[here] = min_of(list[(count - 1) / 2], 16 * x);
 }
 
-static int connected(const int *v, int a, int b)
-{
-    return v[a] != NONE && v[b] != NONE && abs(v[a] - v[b]) <= step.tuning.dense_speckle_mpx * 16 / 1000;
-}
+static int connected(const int *v, int a, int b) { return v[a] != NONE && v[b] != NONE && abs(v[a] - v[b]) <= 16; }
 
-/** Pixels of the segment of one, by flooding. */
+/** Pixels of the segment of a pixel, by flood fill. */
 static int flood(const int *v, int start, int *list, uint8_t *seen)
 {
     int count = 0;
@@ -179,7 +174,7 @@ static int flood(const int *v, int start, int *list, uint8_t *seen)
     return count;
 }
 
-/** 1 if some tile holds all of a segment. */
+/** 1 if a tile contains the whole segment. */
 static int in_a_tile(const int *list, int count)
 {
     for (int y0 = 0; y0 < height; y0 += 32)
@@ -195,7 +190,7 @@ static int in_a_tile(const int *list, int count)
 }
 
 /** Least label in the connected run of a line around a pixel. stride: from pixel to pixel; back, on: pixels of the line
- *  before and behind it. */
+ *  before and after it. */
 static int least_label(const int *v, const int *label, int at, int stride, int back, int on)
 {
     int least = label[at];
@@ -246,11 +241,11 @@ static void expect(void)
         for (int x = 0; x < width; x++) check_back(x, y);
     }
     memcpy(before, should, sizeof before);
-    for (int k = 0; k < width * height && step.tuning.dense_median; k++) take_median(before, k % width, k / width);
+    for (int k = 0; k < width * height; k++) take_median(before, k % width, k / width);
     drop_speckles();
 }
 
-/* ---- stand ------------------------------------------------------------------------------------------------------- */
+/* ---- test bench -------------------------------------------------------------------------------------------------- */
 
 static void set_picture(int32_t wide, int32_t high)
 {
@@ -262,7 +257,7 @@ static void set_picture(int32_t wide, int32_t high)
     pinned.params.result = memory.ingest.params.result = (uint32_t)roll(3);
 }
 
-/** Writes pictures and masks to the input of the stage. */
+/** Writes images and masks to the input of the stage. */
 static void put(void)
 {
     for (int c = 0; c < 2; c++) {
@@ -306,7 +301,7 @@ static int check(const char *what)
         const size_t at = (size_t)(k / width * l->pitch + k % width);
         REQUIRE(memory.dense.disparity[at] == should[k], "%s: (%d, %d) of %dx%d: %d, should be %d", what, k % width,
                 k / width, width, height, memory.dense.disparity[at], should[k]);
-        if (!step.tuning.dense_copy) continue;
+        if (step.tuning.dense == VFRONT_DENSE_DEVICE) continue;
         assert_int_equal(copy->disparity[at], should[k]);
         assert_int_equal(copy->confidence[at], expected.dense.confidence[at]);
         copy->disparity[at] = 0x5a5a;
@@ -325,8 +320,8 @@ static int value_noise(int x, int y, int seed)
     return (int)((h ^ h >> 15) & 255);
 }
 
-/** Draws a textured world for camera 0, and for camera 1 the same, each pixel moved by its disparity_of(); noise where
- *  no pixel of camera 0 is moved to. */
+/** Draws a textured scene for camera 0, and the same for camera 1 with each pixel moved by its disparity_of(); noise
+ *  where no pixel is moved to. */
 static void draw(int (*disparity_of)(int, int), int levels)
 {
     for (int k = 0; k < width * height; k++) {
@@ -349,7 +344,6 @@ static int slope(int x, int y) { return 2 + y / 4 + x / 16; }
 static void random_tuning(void)
 {
     vfront_tuning_t *t = &step.tuning;
-    t->dense_paths = roll(2) ? 8 : 4;
     t->dense_disparities = 64 << roll(3);
     while (t->dense_disparities > VFRONT_DISPARITIES) t->dense_disparities /= 2;
     t->dense_least_px = roll(3) ? 0 : between(1, roll(4) ? 12 : 200);
@@ -357,10 +351,8 @@ static void random_tuning(void)
     t->dense_p1 = roll(2) ? min_of(6, t->dense_p2) : roll(t->dense_p2 + 1);
     t->dense_unique_percent = roll(2) ? 5 : roll(100);
     t->dense_back_px = roll(2) ? 1 : roll(257);
-    t->dense_median = roll(2);
     t->dense_speckle_px = !roll(8) ? 0 : roll(2) ? 100 : roll(1001);
-    t->dense_speckle_mpx = roll(2) ? 1000 : roll(16001);
-    t->dense_copy = roll(2);
+    t->dense = roll(2) ? VFRONT_DENSE_COPIED : VFRONT_DENSE_DEVICE;
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
@@ -378,33 +370,31 @@ static void random_cases(void **state)
         plane_px = roll(20);
         draw(world[roll(3)], i % 3 ? 256 : 2);
         for (int k = 0; k < width * height; k++) {
-            if (i % 7 == 6) shown[0][k] = (uint8_t)roll(256); /* nothing in common */
+            if (i % 7 == 6) shown[0][k] = (uint8_t)roll(256); /* unrelated images */
             hidden[0][k] = roll(40) == 0;
             hidden[1][k] = roll(40) == 0;
         }
         valid += check("random");
     }
     REQUIRE(valid > 15000 && filled > 500, "%d pixels have a disparity, %d were filled", valid,
-            filled); /* else the filters had no work */
+            filled); /* otherwise the filters had no work */
 }
 
-/** Flat pictures: no disparities, even with filters as tolerant as they can be. */
+/** Uniform images: no disparities, even with the most tolerant filters. */
 static void flat(void **state)
 {
     (void)state;
     shake(1);
-    for (int grey = 0; grey < 256; grey += 85)
-        for (int paths = 4; paths <= 8; paths += 4) {
-            set_picture(100, 60);
-            step.tuning.dense_paths = paths;
-            step.tuning.dense_unique_percent = 0;
-            step.tuning.dense_back_px = 256;
-            memset(shown, grey, sizeof shown);
-            assert_int_equal(check("flat"), 0);
-        }
+    for (int grey = 0; grey < 256; grey += 85) {
+        set_picture(100, 60);
+        step.tuning.dense_unique_percent = 0;
+        step.tuning.dense_back_px = 256;
+        memset(shown, grey, sizeof shown);
+        assert_int_equal(check("flat"), 0);
+    }
 }
 
-/** Matching costs of 0 everywhere, and as large as they can be. */
+/** Matching costs of 0 everywhere, and of the largest value. */
 static void extremes(void **state)
 {
     (void)state;
@@ -427,8 +417,7 @@ static void extremes(void **state)
         }
 }
 
-/** Pictures narrower than the range of disparities, down to the smallest; and matches that all lie outside of the
- *  picture. */
+/** Images narrower than the range of disparities, down to the smallest; and matches that all lie outside the image. */
 static void narrow(void **state)
 {
     (void)state;
@@ -448,33 +437,31 @@ static void narrow(void **state)
     }
 }
 
-/** Disparities of a known world are right. */
+/** Disparities of a known scene are right. */
 static void known(void **state)
 {
     (void)state;
     static int (*const world[])(int, int) = {plane, box, slope};
-    for (int i = 0; i < 3; i++)
-        for (int paths = 4; paths <= 8; paths += 4) {
-            int right = 0, wrong = 0, seen = 0;
-            shake(4);
-            set_picture(110, 70);
-            step.tuning.dense_paths = paths;
-            step.tuning.dense_disparities = 64;
-            plane_px = 17;
-            draw(world[i], 256);
-            check("known");
-            for (int k = 0; k < width * height; k++) {
-                const int d = world[i](k % width, k / width);
-                seen += k % width >= d;
-                right += should[k] != NONE && abs(should[k] - 16 * d) <= 8;
-                wrong += should[k] != NONE && abs(should[k] - 16 * d) > 16;
-            }
-            REQUIRE(right * 100 > seen * (i == 2 ? 70 : 90) && wrong * 100 < seen * 3,
-                    "world %d, %d paths: %d right, %d wrong of %d", i, paths, right, wrong, seen);
+    for (int i = 0; i < 3; i++) {
+        int right = 0, wrong = 0, seen = 0;
+        shake(4);
+        set_picture(110, 70);
+        step.tuning.dense_disparities = 64;
+        plane_px = 17;
+        draw(world[i], 256);
+        check("known");
+        for (int k = 0; k < width * height; k++) {
+            const int d = world[i](k % width, k / width);
+            seen += k % width >= d;
+            right += should[k] != NONE && abs(should[k] - 16 * d) <= 8;
+            wrong += should[k] != NONE && abs(should[k] - 16 * d) > 16;
         }
+        REQUIRE(right * 100 > seen * (i == 2 ? 70 : 90) && wrong * 100 < seen * 3, "world %d: %d right, %d wrong of %d",
+                i, right, wrong, seen);
+    }
 }
 
-/** dense_least_px moves the range of disparities, not the result. */
+/** dense_least_px shifts the range of disparities, not the result. */
 static void range(void **state)
 {
     (void)state;
@@ -513,8 +500,8 @@ static void all_else_stays(void **state)
     same_arena("switched off");
 }
 
-/** Speckle filter: winding segments, and segments at the limits of size, range and tile. Disparities come from
- *  pictures, so masks give the segments their shapes; a mask acts on single pixels. */
+/** Speckle filter: winding segments, and segments at the limits of size, range and tile. Masks, which act on single
+ *  pixels, shape the segments. */
 static void speckles(void **state)
 {
     (void)state;
@@ -523,10 +510,8 @@ static void speckles(void **state)
         shake(700 + (uint64_t)i);
         set_picture(150, 80);
         step.tuning.dense_disparities = 64;
-        step.tuning.dense_median = 0;
         step.tuning.dense_back_px = 256;
         step.tuning.dense_speckle_px = i < 8 ? 1000 : between(2, 200);
-        step.tuning.dense_speckle_mpx = i % 3 ? 1000 : roll(3000);
         plane_px = 2;
         draw(i % 2 ? plane : box, 256);
         for (int k = 0; k < width * height; k++) {
@@ -545,7 +530,7 @@ static void speckles(void **state)
     REQUIRE(kept[0] > 0 && kept[1] > 0, "%d and %d pixels stay", kept[0], kept[1]);
 }
 
-/** Lines of pixels that end within a tile are removed, those that end a pixel beyond it stay. */
+/** Lines of pixels that end within a tile are removed; those that end a pixel beyond it are kept. */
 static void lines(void **state)
 {
     (void)state;
@@ -560,7 +545,6 @@ static void lines(void **state)
     shake(8);
     set_picture(149, 80);
     step.tuning.dense_disparities = 64;
-    step.tuning.dense_median = 0;
     step.tuning.dense_speckle_px = 1000;
     plane_px = 0;
     draw(plane, 256);
@@ -612,7 +596,6 @@ static void refuses(void **state)
     (void)state;
     static const vfront_rig_t empty;
     vfront_rig_t rig = rig_of_two(100, 80), none = empty;
-    refused(&rig, VFRONT_E_TUNING, "dense_paths", 6, "neither 4 nor 8: dense_paths");
     refused(&rig, VFRONT_E_TUNING, "dense_disparities", 96, "none of 64, 128, 256: dense_disparities");
     refused(&rig, VFRONT_E_TUNING, "dense_p2", 4, "below dense_p1: dense_p2");
     none.cameras = 1;
@@ -670,8 +653,8 @@ static uint32_t count_valid(const vfront_disparity_t *d)
     return valid;
 }
 
-/** Results of consecutive steps do not overlap; equal pictures give equal bits; vfront_info() gives the addresses
- *  of the stage's own. */
+/** Results of successive frames do not overlap; equal images give equal bits; vfront_info() gives the addresses of the
+ *  stage's memory. */
 static void through_front_end(void **state)
 {
     (void)state;
@@ -683,7 +666,7 @@ static void through_front_end(void **state)
         for (int x = 0; x < 101; x++)
             for (int c = 0; c < 2; c++) frames[c][y][x] = (uint8_t)value_noise(x + 7 * c, y, 3);
     for (int run = 0; run < 3; run++) {
-        assert_int_equal(open_dense(&rig, run == 2 ? "dense_copy" : "dense_disparities", run == 2 ? 0 : 64), VFRONT_OK);
+        assert_int_equal(open_dense(&rig, run == 2 ? "dense" : "dense_disparities", run == 2 ? 2 : 64), VFRONT_OK);
         for (uint64_t k = 0; k < 5; k++) {
             const vfront_result_t *r = look(101, 77, 1 + 1000 * k);
             const vfront_disparity_t *d = &r->disparity;

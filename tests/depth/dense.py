@@ -1,17 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Accuracy, density and time of disparities, beside OpenCV's semi-global matcher, on pairs with ground truth. It asserts nothing.
+"""Compares accuracy, density and time of disparities with OpenCV's semi-global matcher, on pairs with ground truth. It asserts nothing.
 
     tests/depth/dense.py build/bridge_dense.so [--set name=value ...] [--only name ...] [--out DIR] [--alone]
 
---set    Tuning values of vfront that are not standard. Nothing is tuned for a picture, but for the range of disparities, which is the
+--set    Tuning values of vfront that are not standard. Nothing is tuned for an image, but for the range of disparities, which is the
          scene's and OpenCV's as well.
 --only   These sets alone: cones reindeer aloe sceneflow_A0032 kitti.
---out    Writes a picture of each set's disparities there: left picture, truth, vfront, OpenCV; red near, blue far, black none.
+--out    Writes an image of each set's disparities there: left image, truth, vfront, OpenCV; red near, blue far, black none.
 --alone  vfront alone.
 --lost   The second table alone.
 
-Pictures lie in $VFRONT_DATA or ../shared/data beside the project. Exit status: 77 data, OpenCV or the bridge is missing, else 0.
+Images lie in $VFRONT_DATA or ../shared/data beside the project. Exit status: 77 data, OpenCV or the bridge is missing, else 0.
 
 vfront   Host port, standard tuning: 8 paths, and 4.
 SGBM     cv2.StereoSGBM, block 3, P1 = 72, P2 = 288, uniqueness 10 %, left-right 1 px, speckles 100 px and 2 px, prefilter 63: full 8 paths (HH),
@@ -19,13 +19,13 @@ SGBM     cv2.StereoSGBM, block 3, P1 = 72, P2 = 288, uniqueness 10 %, left-right
 
 bad1, bad2   Share of the pixels with truth and a disparity that are off by more than 1 and 2 px [%].
 density      Share of the pixels with truth that have a disparity [%].
-all, seen    All pixels with truth; those that camera 1 sees as well: by the truth of the right picture where there is one (within 1 px),
+all, seen    All pixels with truth; those that camera 1 sees as well: by the truth of the right image where there is one (within 1 px),
              else by the one that comes with the set, else by what is nearer in the same place.
 rmse         Of pixels seen that are within 1 px [px].
 ms           Least of five runs on one thread, of the stage alone and of compute(), all matchers in turn.
 x8, x5       That as a multiple of SGBM's with 8 and with 5 paths.
-Second table, on the sets with truth and on three frames of TartanAir, whose right picture is made of its depth. SGBM here has the range's columns
-added on the left of both pictures, so that it is not blind there; 8 paths, blocks of 3x3 and 5x5, the rest as above.
+Second table, on the sets with truth and on three frames of TartanAir, whose right image is made of its depth. SGBM here has the range's columns
+added on the left of both images, so that it is not blind there; 8 paths, blocks of 3x3 and 5x5, the rest as above.
 
 lost     Share of all pixels with truth that have no disparity or one that is off by more than 2 px [%]: vfront; each SGBM by uniqueness.
 wrong    Share of the pixels with truth and a disparity that are off by more than 2 px [%]: vfront; SGBM at the same density, from its curve over
@@ -85,7 +85,7 @@ def seen_by_both(folder, truth):
 
 
 def load(name):
-    """Left and right picture, truth [px] with 0 where there is none, and the mask of the pixels that both cameras see."""
+    """Left and right image, truth [px] with 0 where there is none, and the mask of the pixels that both cameras see."""
     if name == "kitti":
         first = names("kitti01_stereo", "image_0")[0]
         left, right = (grey("kitti01_stereo", "image_%d" % k, first) for k in (0, 1))
@@ -181,7 +181,7 @@ def losses(found, truth):
 
 
 def tartan():
-    """Frames of TartanAir: left picture, right picture made of the depth, truth."""
+    """Frames of TartanAir: left image, right image made of the depth, truth."""
     sys.path.insert(0, os.path.join(ROOT, "tests", "geometry"))
     from expect import right_picture
     folder, draw, sets = "tartanair_mono_depth_a", np.random.default_rng(3), {}
@@ -198,17 +198,17 @@ def table_of_losses(vfront, settings):
     sets.update(tartan())
     ladder = (0, 5, 10, 15, 20, 30, 40, 50)
     grid = ["dense_unique_percent=%d dense_back_px=%d" % (u, b) for u in (1, 2, 4, 8) for b in (1, 2)]
-    print("\n%-16s | %21s | %s | %s" % ("lost [%]", "vfront, 8 / 4 paths", "SGBM 3x3, 10 15 20 30 %   ", "SGBM 5x5, 10 15 20 30 %"))
+    print("\n%-16s | %10s | %s | %s" % ("lost [%]", "vfront", "SGBM 3x3, 10 15 20 30 %   ", "SGBM 5x5, 10 15 20 30 %"))
     lost = {}
     for name, (left, right, truth, most) in sets.items():
-        ours = [losses(vfront.find(left, right, " ".join(["dense_disparities=%d dense_paths=%d" % (most, p)] + settings))[0], truth) for p in (8, 4)]
+        ours = [losses(vfront.find(left, right, " ".join(["dense_disparities=%d" % most] + settings))[0], truth)]
         theirs = [[losses(sgbm_padded(left, right, most, block, u), truth) for u in ladder] for block in (3, 5)]
         lost[name] = [losses(vfront.find(left, right, "dense_disparities=%d %s" % (most, text))[0], truth)[0] for text in grid]
         curves = [sorted((t[2], t[1]) for t in row) for row in theirs]
         equal = [min(np.interp(o[2], *zip(*curve)) for curve in curves) for o in ours]
-        print("%-16s | %8.1f / %8.1f   | %s | %s | wrong, 8 paths: %4.1f of %4.1f %%, SGBM %4.1f; 4 paths: %4.1f of %4.1f %%, SGBM %4.1f"
-              % ((name, ours[0][0], ours[1][0]) + tuple(" ".join("%5.1f" % t[0] for t in row[2:6]) + "   " for row in theirs) +
-                 (ours[0][1], ours[0][2], equal[0], ours[1][1], ours[1][2], equal[1])))
+        print("%-16s | %10.1f | %s | %s | wrong: %4.1f of %4.1f %%, SGBM %4.1f"
+              % ((name, ours[0][0]) + tuple(" ".join("%5.1f" % t[0] for t in row[2:6]) + "   " for row in theirs) +
+                 (ours[0][1], ours[0][2], equal[0])))
         sys.stdout.flush()
     for name in lost:
         means = [sum(lost[other][k] for other in lost if other != name) for k in range(len(grid))]
@@ -270,8 +270,8 @@ def main():
     for name in [] if lists["--lost"] else lists["--only"] or RANGE:
         left, right, truth, seen = load(name)
         most = RANGE[name]
-        tuned = {paths: " ".join(["dense_disparities=%d dense_paths=%d" % (most, paths)] + settings) for paths in (8, 4)}
-        matchers = {"vfront, %d paths" % paths: lambda a, b, text=text: vfront.find(a, b, text) for paths, text in tuned.items()}
+        tuned = " ".join(["dense_disparities=%d" % most] + settings)
+        matchers = {"vfront, 8 paths": lambda a, b: vfront.find(a, b, tuned)}
         if not alone:
             matchers.update({what: lambda a, b, mode=mode: sgbm(a, b, most, mode) for what, mode in modes.items()})
         found = run_alternately(matchers, left, right)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* stixel: against the dynamic programme of paper 002 in double precision (stixel_oracle.h); against the result of its
- * authors' program for a street; against roads with boxes on them, drawn here, whose distances are known; and on
- * disparities that no camera gives. Tables against the C library. */
+/* stixel: against the dynamic programming of paper 002 in double precision (stixel_oracle.h); against the result of its
+ * authors' program for a street; against drawn roads with boxes at known distances; and on disparities that no camera
+ * gives. Tables against the C library. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
-#include "examples/record.h"
+#include "examples/replay/results.h"
 #include "stixel_oracle.h"
 
 #if VFRONT_STIXELS
 
-/* ---- a step ------------------------------------------------------------------------------------------------------ */
+/* ---- a frame ----------------------------------------------------------------------------------------------------- */
 
-/** A camera 0 of a size, focal length and principal row, `baseline` beside another; the stage's tables are made. */
+/** Camera 0 of a size, focal length and principal row, with the baseline to the other camera; makes the stage's
+ *  tables. */
 static void set_stixels(int32_t width, int32_t height, double focal_px, double baseline, double cy)
 {
     set_up(2, width, height, 0);
@@ -23,6 +24,7 @@ static void set_stixels(int32_t width, int32_t height, double focal_px, double b
     step.geometry.centre_px[0] = 0.5f * (float)(width - 1);
     step.geometry.centre_px[1] = (float)cy;
     step.tuning.dense = step.tuning.stixel = 1;
+    step.geometry.stixel_model = vf_stixel_model_of(VFRONT_STIXEL_CAR);
     memset(m, 0, sizeof *m);
     memset(memory.ingest.picture, 0, sizeof memory.ingest.picture);
     memset(memory.dense.confidence, 255, sizeof memory.dense.confidence);
@@ -57,7 +59,7 @@ static int is_blank(int x0, int y)
         if (*grey_at(x, y) < least) least = *grey_at(x, y);
         if (*grey_at(x, y) > most) most = *grey_at(x, y);
     }
-    return least >= step.tuning.stixel_sky_grey && most - least <= 8;
+    return least >= 100 && most - least <= 8;
 }
 
 /** Copies a column of the stage to the oracle. */
@@ -70,7 +72,7 @@ static void take_column(int column, double horizon_px, double slope)
     sum_rows(horizon_px, slope, column * step.tuning.stixel_width_px);
 }
 
-/** Segments of a column; checks that they follow one another. */
+/** Segments of a column; checks that they are contiguous. */
 static int pieces_of(int column, struct piece *piece)
 {
     for (int i = 0; i < m->segments[column]; i++) {
@@ -85,8 +87,8 @@ static int pieces_of(int column, struct piece *piece)
     return m->segments[column];
 }
 
-/** Cost of a segmentation that the stage reports. Sky and unknown may stand for objects nearer to infinity than 1 px;
- *  and hidden rows belong to the segment above them, or to the ground. */
+/** Cost of a segmentation that the stage reports. Sky and unknown may be objects of less than 1 px disparity; hidden
+ *  rows belong to the segment above, or to the ground. */
 static double cost_of(const struct piece *reported_piece, int count)
 {
     static struct piece piece[MOST_H + 1];
@@ -95,7 +97,7 @@ static double cost_of(const struct piece *reported_piece, int count)
     piece[1].base = 0;
     for (int i = 1; i <= count; i++)
         if (piece[i].type == UNKNOWN) piece[i].type = OBJECT;
-    for (int i = 1; i <= count; i++) { /* sky, or an object that is reported as sky */
+    for (int i = 1; i <= count; i++) { /* sky, or an object reported as sky */
         const double sky = total(piece + 1, count);
         if (piece[i].type != SKY) continue;
         piece[i].type = OBJECT;
@@ -108,7 +110,7 @@ static double cost_of(const struct piece *reported_piece, int count)
     return fmin(joined, total(piece, count + 1));
 }
 
-/** Compares a segmentation that the stage reports with one of the oracle. */
+/** Compares a segmentation reported by the stage with one of the oracle. */
 static int same_pieces(const struct piece *a, int n, const struct piece *b, int count)
 {
     static struct piece theirs[MOST_H + 1];
@@ -118,8 +120,8 @@ static int same_pieces(const struct piece *a, int n, const struct piece *b, int 
     return same;
 }
 
-/** Most by which the cost of the stage's segmentation may exceed the least: each row of both is rounded to half of
- *  1/4096 nat, and each transition is a sum of up to four rounded terms. */
+/** Largest excess of the stage's cost over the minimum: each row of both is rounded to half of 1/4096 nat, and each
+ *  transition sums up to four rounded terms. */
 static double rounding(int pieces) { return (h + 4.0 * pieces) / 4096.0; }
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
@@ -130,8 +132,8 @@ static const char *data_folder(void)
     return folder ? folder : "../shared/data";
 }
 
-/** Picture whose segments by the authors' program are known, 1/256 px being needed for its boundaries: the oracle finds
- *  them by the authors' rules, and the stage what the oracle finds by the stage's. These differ in three: sky may
+/** Image with known segments of the authors' program, whose boundaries need 1/256 px. The oracle finds them by the
+ *  authors' rules, and the stage what the oracle finds by the stage's rules. These differ in three points: sky may
  *  follow any object, sky may follow ground at the horizon, and hidden rows do not count. */
 static void street(void **state)
 {
@@ -165,7 +167,7 @@ static void street(void **state)
             uint16_t px[5];
             static const uint8_t sure[5] = {255, 255, 255, 255, 255};
             for (int k = 0; k < 5; k++) px[k] = (uint16_t)floor(picture[479 - v][column * 5 + k] * 256.0 + 0.5);
-            m->column[column][v] = (uint16_t)vf_stixel_reduce(px, sure, 5, 0, 256, 128);
+            m->column[column][v] = (uint16_t)vf_stixel_reduce(px, sure, 5, 256, 128);
         }
         authors = 1;
         take_column(column, 103.0, 0.230868265);
@@ -200,7 +202,7 @@ static void street(void **state)
     assert_true(columns >= 126 && cells >= 0.995 * 128 * 480);
 }
 
-/** Logarithms and error function against the C library, and what tables hold. */
+/** Logarithm and error function against the C library, and the content of the tables. */
 static void tables(void **state)
 {
     (void)state;
@@ -225,15 +227,13 @@ static void tables(void **state)
     }
 }
 
-static int by_value(const void *a, const void *b) { return *(const uint16_t *)a - *(const uint16_t *)b; }
-
-/** Mean and median of the disparities whose confidence is 72 or more. */
+/** Mean of the disparities whose confidence is 72 or more. */
 static void reduction(void **state)
 {
     (void)state;
     shake(5);
     for (int i = 0; i < 100000; i++) {
-        uint16_t px[16], there[16];
+        uint16_t px[16];
         uint8_t sure[16];
         const int width = between(1, 16), holes = roll(4);
         int count = 0, sum = 0;
@@ -241,30 +241,27 @@ static void reduction(void **state)
             px[k] = roll(4) < holes ? NONE : (uint16_t)(roll(5) ? roll(2048) : 40);
             sure[k] = (uint8_t)(roll(3) ? 255 : roll(2) ? 71 + roll(2) : roll(256));
             if (px[k] == NONE || sure[k] < 72) continue;
-            there[count++] = px[k];
+            count++;
             sum += px[k];
         }
-        qsort(there, (size_t)count, sizeof *there, by_value);
-        const double mean = count ? floor(sum * 16.0 / count + 0.5) : NONE,
-                     median = count ? there[(count - 1) / 2] * 16.0 : NONE;
-        assert_int_equal(vf_stixel_reduce(px, sure, width, 0, 16, 128), mean);
-        assert_int_equal(vf_stixel_reduce(px, sure, width, 1, 16, 128), median);
+        const double mean = count ? floor(sum * 16.0 / count + 0.5) : NONE;
+        assert_int_equal(vf_stixel_reduce(px, sure, width, 16, 128), mean);
     }
     const uint16_t high[3] = {4095, 4095, 4095};
     const uint8_t sure[3] = {72, 72, 72};
-    assert_int_equal(vf_stixel_reduce(high, sure, 3, 0, 16, 128), 128 * 256 - 1);
-    assert_int_equal(vf_stixel_reduce(high, sure, 3, 0, 16, 256), 4095 * 16);
+    assert_int_equal(vf_stixel_reduce(high, sure, 3, 16, 128), 128 * 256 - 1);
+    assert_int_equal(vf_stixel_reduce(high, sure, 3, 16, 256), 4095 * 16);
 }
 
-/** Draws the values of the model over most of their ranges. */
+/** Draws the model's parameters over most of their ranges. */
 static void draw_tuning(void)
 {
-    step.tuning.stixel_object_mpx = between(500, 2000);
-    step.tuning.stixel_ground_mpx = between(200, 3000);
-    step.tuning.stixel_slack_mpx = between(300, 4000);
-    step.tuning.stixel_depth_mm = between(10, 20000);
-    step.tuning.stixel_height_mm = between(0, 200);
-    step.tuning.stixel_tilt_mdeg = between(0, 500);
+    step.geometry.stixel_model.object_mpx = between(500, 2000);
+    step.geometry.stixel_model.ground_mpx = between(200, 3000);
+    step.geometry.stixel_model.slack_mpx = between(300, 4000);
+    step.geometry.stixel_model.depth_mm = between(10, 20000);
+    step.geometry.stixel_model.height_mm = between(0, 200);
+    step.geometry.stixel_model.tilt_mdeg = between(0, 500);
 }
 
 /** Draws a column: the road, pieces of any disparity, noise, holes. */
@@ -290,7 +287,7 @@ static void draw_column(int x0, int width, double horizon_px, double slope, int 
     }
 }
 
-/** Pixels of a confidence below 72 count as if they had no disparity: for the columns and for the road. */
+/** Pixels with a confidence below 72 count as if without a disparity, for columns and road. */
 static void unsure(void **state)
 {
     static struct vf_stixel_memory wanted;
@@ -327,8 +324,8 @@ static void unsure(void **state)
     REQUIRE(known > 10000, "%d rows have a disparity, %d roads", known, there);
 }
 
-/** Random columns: the cheapest segmentation, but for rounding. Sums are rounded row by row to half of 1/4096 nat, and
- *  once more for each transition. */
+/** Random columns: the cheapest segmentation up to rounding. Sums are rounded row by row to half of 1/4096 nat, and
+ *  once more per transition. */
 static void random_columns(void **state)
 {
     static struct piece ours[MOST_H], theirs[MOST_H];
@@ -340,7 +337,6 @@ static void random_columns(void **state)
         set_stixels(100, between(33, 160), 300.0 + roll(500), 0.1 + roll(9) * 0.1, 0.0);
         const double horizon_px = floor(h * (roll(14) - 2) * 0.1), slope = (all - 10.0) / h * (0.3 + roll(8) * 0.1);
         give_road(horizon_px, slope);
-        step.tuning.stixel_median = run & 1;
         if (run % 3 == 1) draw_tuning();
         vf_stixel_make(&m->tables, VIEW(stixel));
         for (int i = 0; i < 20; i++) draw_column(i * 5, 5, horizon_px, slope, run % 4);
@@ -376,8 +372,8 @@ static void random_columns(void **state)
     assert_true(columns > 900 && same > columns * 97 / 100);
 }
 
-/** Columns whose optimum has more than VFRONT_SEGMENTS segments: at most so many, and no segmentation with as many
- *  costs less. */
+/** Columns whose optimum exceeds VFRONT_SEGMENTS segments: at most that many, and no segmentation with as many costs
+ *  less. */
 static void crowded(void **state)
 {
     static struct piece ours[MOST_H], theirs[MOST_H];
@@ -402,7 +398,7 @@ static void crowded(void **state)
         REQUIRE(m->crowded[i], "column %d: optimum of %d segments\n", i, wanted);
         const int n = pieces_of(i, ours);
         assert_true(n <= VFRONT_SEGMENTS);
-        /* Extra cost of a segment that the stage must have used: the least quarter of a nat that leaves few enough. */
+        /* Extra cost of a segment that the stage must have used: the least sufficient multiple of a quarter nat. */
         int low = 0, high = 256;
         while (high - low > 1) {
             extra = (low + high) / 2 * 0.25;
@@ -418,8 +414,8 @@ static void crowded(void **state)
     assert_true(crowded_columns > 4);
 }
 
-/** Draws the disparities of a road of a height and pitch and of boxes on it, with noise [1/16 px] and a percentage of
- *  holes. */
+/** Box on a road. draw_road() draws disparities of a road with a height and pitch and of boxes on it, with noise [1/16
+ *  px] and a percentage of holes. */
 struct box {
     int from, to; /* columns of pixels */
     double away_m, high_m;
@@ -442,7 +438,7 @@ static void draw_road(double horizon_px, double slope, const struct box *box, in
         }
 }
 
-/** Road and horizon are found in noise, with holes and things on the road, followed, held, lost, and found again. */
+/** Road and horizon are found in noise, with holes and boxes on the road, filtered, bridged, lost, and found again. */
 static void road(void **state)
 {
     const struct box box[3] = {{40, 120, 9.0, 1.5}, {300, 420, 22.0, 2.5}, {500, 560, 14.0, 1.8}};
@@ -479,16 +475,16 @@ static void road(void **state)
     RUN(stixel);
     assert_int_equal(m->road.state, VFRONT_ROAD_SEEN);
     memory.ingest.params.frame++;
-    draw_road(208.0, 0.2, box, 3, 2, 5); /* the camera nods: half of the way */
+    draw_road(208.0, 0.2, box, 3, 2, 5); /* the camera pitches: half of the change */
     RUN(stixel);
     assert_true(m->road.horizon_px > 202.0 && m->road.horizon_px < 206.0);
     memory.ingest.params.frame++;
-    draw_road(350.0, 0.2, box, 3, 2, 5); /* that is no nod */
+    draw_road(350.0, 0.2, box, 3, 2, 5); /* too much for a pitch motion */
     RUN(stixel);
     assert_int_equal(m->road.state, VFRONT_ROAD_HELD);
 }
 
-/** Distances of boxes and of the free road in front of them, against what was drawn. */
+/** Distances of boxes and of the free road in front of them, against the drawn ones. */
 static void distances(void **state)
 {
     const struct box box[4] = {
@@ -511,8 +507,7 @@ static void distances(void **state)
             double near = 1e9;
             int base = -1;
             for (int i = 0; i < m->segments[column]; i++) {
-                const vfront_stixel_t t = vf_stixel_result(&VIEW(stixel)->geometry, &VIEW(stixel)->tuning,
-                                                           &m->segment[column][i]);
+                const vfront_stixel_t t = vf_stixel_result(&VIEW(stixel)->geometry, &m->segment[column][i]);
                 if (t.type != VFRONT_STIXEL_OBJECT || t.distance_m >= near) continue;
                 near = t.distance_m;
                 base = t.base_px;
@@ -528,7 +523,7 @@ static void distances(void **state)
                       "columns of free road with an object\n",
                       2 + 2 * k, 8 * k, found, 100.0 * worst, foot_off, wrong);
         assert_true(found >= 54 && worst < 0.05 && foot_off < 32.0 && wrong <= 2);
-        for (int i = 0; i < 4; i++) { /* straight through the middle of the box */
+        for (int i = 0; i < 4; i++) { /* straight through the box */
             const double angle = atan(((box[i].from + box[i].to) / 2 - 319.5) / 500.0);
             const uint32_t cm = m->nearest_cm[((int)floor(angle / acos(-1.0) * 36.0 + 0.5) + 72) % 72];
             REQUIRE(cm > box[i].away_m * 95.0 && cm < box[i].away_m * 125.0, "box %d: %u cm\n", i, cm);
@@ -537,31 +532,35 @@ static void distances(void **state)
     }
 }
 
-/** Values of a preset: 0 car, 1 rover, 2 drone. */
+/** Model of a kind: 0 car, 1 rover, 2 drone. */
 static void set_preset(int which)
 {
-#define SET(name, car, rover, drone) step.tuning.name = which == 0 ? car : which == 1 ? rover : drone;
-    VFRONT_STIXEL_PRESETS(SET)
-#undef SET
+    step.geometry.stixel_model = vf_stixel_model_of(which);
     vf_stixel_make(&m->tables, VIEW(stixel));
 }
 
-/** Presets are within the ranges of their values, and that of the car is the standard. */
+/** Models: that of the tuning value is in use, that of the car by standard; the values by hand. */
 static void presets(void **state)
 {
-    vfront_tuning_t t, standard;
     (void)state;
-    vfront_tuning_default(&standard);
-#define CHECK(name, car, rover, drone)                                                                                 \
-    assert_int_equal(vfront_tuning_set(&t, #name, rover), VFRONT_OK);                                                  \
-    assert_int_equal(vfront_tuning_set(&t, #name, drone), VFRONT_OK);                                                  \
-    assert_int_equal(standard.name, car);
-    VFRONT_STIXEL_PRESETS(CHECK)
-#undef CHECK
+    vfront_tuning_t t;
+    vfront_tuning_default(&t);
+    const struct vf_stixel_model car = vf_stixel_model_of(t.stixel_model),
+                                 rover = vf_stixel_model_of(VFRONT_STIXEL_ROVER),
+                                 drone = vf_stixel_model_of(VFRONT_STIXEL_DRONE);
+    const int32_t should[3][6] = {
+        {1000, 2000, 3000, 10200, 50, 50}, {800, 800, 1250, 300, 20, 100}, {800, 700, 1250, 300, 20, 100}};
+    const struct vf_stixel_model *is[3] = {&car, &rover, &drone};
+    for (int k = 0; k < 3; k++) {
+        const int32_t six[6] = {is[k]->object_mpx, is[k]->ground_mpx, is[k]->slack_mpx,
+                                is[k]->depth_mm,   is[k]->height_mm,  is[k]->tilt_mdeg};
+        assert_memory_equal(six, should[k], sizeof six);
+    }
+    assert_int_equal(vfront_tuning_set(&t, "stixel_model", 3), VFRONT_E_TUNING);
 }
 
-/** Stones of 0.1 to 1 m at 1 to 10 m before a low camera with 18 px m: share found of those that stand out by 3 px or
- *  more, and objects a frame where there is none. */
+/** Stones of 0.1 to 1 m at 1 to 10 m in front of a low camera with 18 px m: share found among those of 3 px and more;
+ *  false objects per frame. */
 static void look_for_stones(int preset, double *found_share, double *false_a_frame)
 {
     int found = 0, stones = 0, wrong = 0;
@@ -618,9 +617,8 @@ static void low_cameras(void **state)
     for (int i = 1; i < 3; i++) assert_true(share[i] >= 0.95 && alarms[i] <= 1.0);
 }
 
-/** Sky without disparities, bright or dark, with the disparities of what stands below it in every third pixel where it
- *  is bright: no object reaches into it. Where the ground has no match in camera 1 it is unknown, and its direction
- *  never free. */
+/** Sky without disparities, bright or dark; if bright, with the disparities of objects below in every third pixel: no
+ *  object extends into it. Where the ground has no match in camera 1 it is unknown, and its direction never free. */
 static void sky_and_margin(void **state)
 {
     const struct box box[3] = {{130, 210, 9.0, 2.5}, {300, 420, 22.0, 4.0}, {520, 560, 14.0, 1.8}};
@@ -701,8 +699,8 @@ static void absurd(void **state)
         }
 }
 
-/** Through the public interface: what is refused, the same after each reset (tests/core/invariance.c: 1,000 runs), and
- *  what a result says. */
+/** Through the public interface: refusals, equal results after each reset (tests/core/invariance.c: 1,000 runs), and
+ *  the content of a result. */
 static vfront_t vf;
 static uint8_t grey[2][128][160];
 static vfront_rig_t rig_of(void)
@@ -733,15 +731,15 @@ static const vfront_result_t *look(uint64_t t_ns)
     return r;
 }
 
-/** A textured road and a box on it, seen by both cameras: grey levels of places on the ground, which the left camera
- *  sees `disparity` to the right. */
+/** Textured road and a box on it, seen by both cameras: grey levels of ground positions, which the left camera sees
+ *  `disparity` to the right. */
 static void draw_pair(void)
 {
     for (int y = 0; y < 128; y++)
         for (int x = 0; x < 160; x++)
             for (int c = 0; c < 2; c++) {
                 double disparity = y > 50 ? 0.25 * (y - 50) : 0.0;
-                for (int pass = 0; pass < 2; pass++) { /* the box hides what is behind it */
+                for (int pass = 0; pass < 2; pass++) { /* the box hides the road */
                     const double left = x + c * (pass ? 10.0 : disparity);
                     if (pass && (left < 60.0 || left >= 110.0 || y < 30 || y > 90)) continue;
                     const uint32_t at = (uint32_t)(int)floor(left) * 2654435761u ^ (uint32_t)y * 40503u * 2246822519u ^
@@ -792,16 +790,16 @@ static void check_types(const vfront_result_t *r)
     assert_true(ground >= 20 && object >= 7 && sky >= 20);
 }
 
-/** Files of replay hold a result without loss. */
+/** Files of replay contain a result without loss. */
 static void written(const vfront_result_t *r)
 {
     static const char *const name[4] = {"ground", "object", "sky", "unknown"};
     char folder[] = P_tmpdir "/vfront-stixel-XXXXXX", path[64], line[1024];
-    record_t *record;
+    results_t *record;
     assert_non_null(mkdtemp(folder));
-    assert_null(record_open(&record, folder, 2, RECORD_STIXELS));
-    assert_null(record_frame(record, r, NULL, NULL));
-    assert_null(record_close(record));
+    assert_null(results_open(&record, folder, 2, RESULTS_STIXELS));
+    assert_null(results_frame(record, r, NULL, NULL));
+    assert_null(results_close(record));
     snprintf(path, sizeof path, "%s/stixels.csv", folder);
     FILE *f = fopen(path, "r");
     assert_true(f && fgets(line, sizeof line, f));
@@ -889,9 +887,9 @@ static int the_most(int y) { return (void)y, all * 16 - 1; }
 static int wall(int y) { return (void)y, 20 * 16; }
 static int anything(int y) { return (void)y, roll(all * 16); }
 static int stripes(int y) { return y % 2 ? 40 * 16 : 10 * 16; }
-static int plain(int y) { return (y + 50) * 16 / 5; } /* its horizon is 50 rows above the picture */
+static int plain(int y) { return (y + 50) * 16 / 5; } /* its horizon lies 50 rows above the image */
 
-/** Bits: classes that may occur; CUT: columns have segments; the nearest obstacle straight ahead. */
+/** Bits: classes that may occur; CUT: columns have segments; nearest obstacle straight ahead. */
 enum {
     G = 1 << GROUND,
     O = 1 << OBJECT,
@@ -905,7 +903,7 @@ enum {
 static const struct bad {
     const char *what;
     int width, height, column_px, (*disparity)(int y);
-    double horizon_px; /* NAN: the road is looked for */
+    double horizon_px; /* NAN: the road is estimated */
     int road, is;
 } bad_input[] = {
     {"all disparities invalid", 203, 240, 5, no_disparity, NAN, VFRONT_ROAD_NONE, NO_DATA},
@@ -950,7 +948,7 @@ static void check_columns(const struct bad *b)
     }
 }
 
-/** Each has its state, and nothing is written outside its list. */
+/** Each input has its named state, and nothing is written outside its list. */
 static void named(void **state)
 {
     (void)state;

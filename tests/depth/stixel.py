@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Stixels of drawn scenes whose truth is known: obstacles found, false alarms, tops of obstacles, sky. It asserts nothing.
+"""Measures stixels on synthetic scenes with ground truth: obstacles found, false alarms, tops of obstacles, sky. It asserts nothing.
 
     tests/depth/stixel.py build/bridge_stixel.so [--set name=value ...] [--only name ...] [--seeds FIRST LAST] [--given] [--preset name]
 
@@ -8,7 +8,7 @@
 --only   These cameras alone: car rover drone.
 --seeds  Scenes to draw. The presets were chosen on seeds 1 to 6; the table of tests/depth/README.md is of 101 to 124.
 --preset Values of this camera for all; else each has its own.
---given  The rig gives height and pitch of the camera; else the road is looked for.
+--given  The rig gives height and pitch of the camera; else they are estimated from the disparities.
 
 A scene is a plain with boxes on it, hills at 300 m in some directions, and sky, as two cameras see it: texture of several sizes, 2 x 2
 rays a pixel, noise of 2 grey levels, 2 % between the gains. Sky is bright, graded, cloudy or dull in turns. Whole front end: dense, then stixel.
@@ -17,7 +17,7 @@ car      1024x384, f 700 px, baseline 0.4 m, 1.65 m above the road; boxes of 0.3
 rover    512x285, f 257.7 px, baseline 0.07 m, 0.3 to 0.6 m above the ground, 6 to 16 degrees down; boxes of 0.1 to 1 m at 1 to 10 m
 drone    640x480, f 360 px, baseline 0.05 m, 0.8 to 2 m above the ground, 8 to 25 degrees down; the same boxes
 
-step     Difference between the disparity of an obstacle and that of the ground that is seen just above it [px]: what tells it from the ground.
+step     Difference between the disparity of an obstacle and that of the ground that is seen just above it [px].
 found    Columns wholly within an obstacle in which an object covers half of its rows or more, with a disparity within 1 px or 15 % [%].
 false    Objects of 1 px or more (2 px on hills) a frame where there is none, in columns 8 px or more away from all obstacles, or off the obstacle's rows.
 top      Median of how far an object's top is above that of its obstacle, of those found that end before the sky [px].

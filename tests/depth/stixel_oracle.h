@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Oracle of stixel: the dynamic programme of paper 002 written down in double precision, over every pair of base and
- * top row and every transition between classes. Independent of the stage but for the order of ties. Included by
- * stixel.c. */
+/* Oracle of stixel: dynamic programming of paper 002 in double precision, over every pair of base and top row and every
+ * transition between classes. Independent of the stage except for the order of ties. Included by stixel.c. */
 #ifndef STIXEL_ORACLE_H
 #define STIXEL_ORACLE_H
 
@@ -15,18 +14,18 @@
 enum { GROUND = 0, OBJECT = 1, SKY = 2, UNKNOWN = 3, NONE = 0xffff };
 
 static struct vf_stixel_memory *const m = &memory.stixel;
-static int32_t h, all;                 /* rows of the picture, dense_disparities */
+static int32_t h, all;                 /* rows of the image, dense_disparities */
 static double focal, base_m, centre_y; /* focal length [px], baseline, row of the principal point [px] */
 
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
 
 static double d[MOST_H];  /* disparities of a column from the bottom [px]; negative: none */
 static int blank[MOST_H]; /* 1: the row is bright and without texture */
-static int authors;       /* 1: rules of the authors' program where the stage has others */
-static int hidden;        /* rows at the bottom whose ground camera 1 does not see */
+static int authors;       /* 1: rules of the authors' program where the stage's differ */
+static int hidden;        /* bottom rows whose ground camera 1 does not see */
 /* Tuning values, in px, m and rad. */
 static double sigma_object, sigma_ground, slack, depth, sigma_height, sigma_tilt;
-/* Prefix sums below a row of data terms of each class, of disparities; disparity of the road in a row. */
+/* Prefix sums below a row of the data terms of each class and of disparities; road disparity in a row. */
 static double objects[MOST_D][MOST_H + 1], grounds[MOST_H + 1], skies[MOST_H + 1], sums[MOST_H + 1], road_at[MOST_H];
 static int valid[MOST_H + 1]; /* number of valid disparities below a row */
 static int horizon;           /* row from the bottom */
@@ -44,35 +43,34 @@ static double inside_of(double model, double sigma)
     return (erf((all - model) / (sigma * sqrt(2.0))) - erf(-model / (sigma * sqrt(2.0)))) / 2.0;
 }
 
-/** Disparity as the priors see it, in 1/256 px: means rounded down, the road and depth ranges to nearest. */
+/** Disparity for the priors, in 1/256 px: means rounded down, road and depth ranges to nearest. */
 static double down(double x) { return floor(x * 256.0 + 1e-6) / 256.0; }
 static double nearest(double x) { return floor(x * 256.0 + 0.5) / 256.0; }
 
-/** Data term of a row as sky: all relative to an object, in which a row without a disparity costs nothing. topless: no
+/** Data term of a row as sky, relative to an object, where a row without a disparity costs nothing. no_support: 1, no
  *  row from this one up has a disparity. */
-static double sky_of(int v, int topless)
+static double sky_of(int v, int no_support)
 {
     double least = 1e9;
-    if (d[v] < 0.0) return blank[v] ? -0.75 : topless ? -0.25 : -0.0625;
+    if (d[v] < 0.0) return blank[v] ? -0.75 : no_support ? -0.25 : -0.0625;
     const double measured = gauss(d[v], 0.0, 0.1, erf(all / (0.1 * sqrt(2.0))) / 2.0, 0.4);
     for (int k = 0; k < all; k++) least = fmin(least, objects[k][v + 1] - objects[k][v]);
     return blank[v] ? fmin(measured, least + (d[v] - 3.0 * slack) / (3.0 * slack)) : measured;
 }
 
-/** Fills the prefix sums, for a road whose disparity is slope * (rows below the horizon), and a column whose first
- *  pixel is `left`. */
+/** Fills the prefix sums, for a road of disparity slope * (rows below the horizon) and a column with first pixel
+ *  `left`. */
 static void sum_rows(double horizon_px, double slope, int left)
 {
-    const struct vfront_tuning *t = &step.tuning;
-    sigma_object = t->stixel_object_mpx / 1000.0;
-    sigma_ground = t->stixel_ground_mpx / 1000.0;
-    slack = nearest(t->stixel_slack_mpx / 1000.0);
-    depth = t->stixel_depth_mm / 1000.0;
-    sigma_height = t->stixel_height_mm / 1000.0;
-    sigma_tilt = t->stixel_tilt_mdeg / 1000.0 * acos(-1.0) / 180.0;
+    sigma_object = step.geometry.stixel_model.object_mpx / 1000.0;
+    sigma_ground = step.geometry.stixel_model.ground_mpx / 1000.0;
+    slack = nearest(step.geometry.stixel_model.slack_mpx / 1000.0);
+    depth = step.geometry.stixel_model.depth_mm / 1000.0;
+    sigma_height = step.geometry.stixel_model.height_mm / 1000.0;
+    sigma_tilt = step.geometry.stixel_model.tilt_mdeg / 1000.0 * acos(-1.0) / 180.0;
     const double tilt = atan((horizon_px - centre_y) / focal), height_m = base_m * cos(tilt) / slope,
                  by = focal * base_m / height_m;
-    const int far = horizon_px < 0.0 ? h - 1 - (int)horizon_px : horizon; /* above the picture */
+    const int far = horizon_px < 0.0 ? h - 1 - (int)horizon_px : horizon; /* above the image */
     int last = -1;
     hidden = 0;
     for (int v = 0; v < h; v++) {
@@ -164,7 +162,7 @@ struct piece {
     int type, base, top;
 };
 
-/** Keeps the better of two ways to end a class at row vt; ties keep the first. */
+/** Keeps the better of two segmentations that end in a class at row vt; ties keep the first. */
 static void relax(int type, int vt, int vb, int before, double cost)
 {
     if (cost >= best[type][vt].cost) return;
@@ -173,8 +171,8 @@ static void relax(int type, int vt, int vb, int before, double cost)
     best[type][vt].before = before;
 }
 
-/** Best segmentation of the column, from the bottom; returns the number of segments. As in the paper, the state of a
- *  row is the best segmentation up to it by itself: its last mean is not chosen for the sake of the segment above. */
+/** Best segmentation of the column, from the bottom. Returns the number of segments. As in the paper, the state of a
+ *  row is the best segmentation up to it: its last mean is not optimised for the segment above. */
 static int solve(struct piece piece[MOST_H])
 {
     static const int order[3] = {OBJECT, GROUND, SKY};
@@ -227,15 +225,15 @@ static double total(const struct piece *piece, int count)
     return cost;
 }
 
-/** Class as the stage reports it: an object nearer to infinity than one pixel is sky, if it begins above the horizon;
- *  else unknown, if the road at its base is nearer by more than the slack. */
+/** Class as the stage reports it: an object of less than 1 px disparity is sky if it begins above the horizon, else
+ *  unknown if the road at its base is nearer by more than the slack. */
 static int called(const struct piece *p)
 {
     if (p->type != OBJECT || mean_of(p->base, p->top) >= 1.0) return p->type;
     return p->base >= horizon ? SKY : road_at[p->base] - mean_of(p->base, p->top) > slack ? UNKNOWN : OBJECT;
 }
 
-/** A segmentation as the stage reports it: the hidden rows are one piece. Returns the number of pieces. */
+/** Segmentation as the stage reports it: the hidden rows are one segment. Returns the number of segments. */
 static int reported(const struct piece *piece, int count, struct piece *out)
 {
     int n = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A GPU's blocks on one thread of this machine's processor. Each thread of a block is a fiber, which runs until it
- * waits for others: at an operation of its warp, at a barrier of its block. Everything that CUDA leaves open is drawn
- * anew for every launch: the order of blocks, of warps, of lanes, what shared memory holds before the first block (the
- * others find what the one before left). EMULATE_SEED=N starts the draws elsewhere. */
+/* Emulation of GPU blocks on one CPU thread. Each thread of a block is a fiber that runs until it waits for others: at
+ * a warp operation or at a block barrier. Everything that CUDA leaves undefined is random in every launch: order of
+ * blocks, warps and lanes, initial contents of shared memory (later blocks find those of the block before).
+ * EMULATE_SEED=N changes the seed. */
 #include <boost/context/fiber.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
 #include <stdio.h>
@@ -18,7 +18,7 @@ dim3 blockDim, gridDim;
 uint64_t emulate_clock_ns;
 int emulate_lane;
 
-extern "C" char __start_shared_memory[], __stop_shared_memory[]; /* of the section, by the linker */
+extern "C" char __start_shared_memory[], __stop_shared_memory[]; /* bounds of the section, from the linker */
 
 namespace emulate
 {
@@ -35,7 +35,7 @@ struct fiber_of_lane {
     state now = ENDED;
     uint3 index;
     operation what;
-    unsigned mask; /* of a warp's operation; or number of threads, at a named barrier */
+    unsigned mask; /* mask of a warp operation, or number of threads at a named barrier */
     int barrier;
     uint64_t value, received[WARP];
     const uint64_t *all; /* values of the warp's last operation: `received`, or the warp's own copy */
@@ -47,14 +47,15 @@ struct block_of_threads {
     const std::function<void()> *thread;
     int threads;
     std::vector<fiber_of_lane> lane;
-    uint64_t of_warp[MOST_THREADS / WARP][2][WARP]; /* values of operations of a whole warp: the last, the one before */
+    uint64_t of_warp[MOST_THREADS / WARP][2][WARP]; /* values of operations of a whole warp: the last, and the one
+                                                       before */
     int turn[MOST_THREADS / WARP];
     boost::context::fiber scheduler;
     int current;
     alignas(128) unsigned char dynamic[DYNAMIC_BYTES];
     size_t dynamic_bytes;
 };
-block_of_threads &block = *new block_of_threads(); /* not freed: its fibers have no end */
+block_of_threads &block = *new block_of_threads(); /* not freed, because its fibers never end */
 
 uint64_t draws;
 
@@ -96,7 +97,7 @@ void noise(void *to, size_t bytes)
     exit(3);
 }
 
-/** Gives the processor back, until the scheduler has made the lane ready again. */
+/** Yields until the scheduler has made the lane ready again. */
 fiber_of_lane &wait_as(state now)
 {
     fiber_of_lane &f = block.lane[(size_t)block.current];
@@ -114,7 +115,7 @@ void resume(int i)
     f.own = std::move(f.own).resume();
 }
 
-/** A lane's fiber: runs one thread after the other. */
+/** Makes a lane's fiber, which runs one thread after the other. */
 boost::context::fiber make_fiber()
 {
     return boost::context::fiber(std::allocator_arg, boost::context::protected_fixedsize_stack(STACK_BYTES),
@@ -128,8 +129,9 @@ boost::context::fiber make_fiber()
                                  });
 }
 
-/** Completes the operation that a lane waits for, if all lanes of its mask do. A lane may still read the values of one
- *  operation while others wait for the next, so a whole warp has two copies, and parts of a warp one for each lane. */
+/** Completes the operation that a lane waits for, if all lanes of its mask wait for it. A lane may still read the
+ *  values of one operation while others wait for the next. A whole warp therefore has two copies, a partial warp one
+ *  per lane. */
 bool complete(int first, int i)
 {
     const fiber_of_lane &f = block.lane[(size_t)(first + i)];
@@ -180,7 +182,7 @@ bool run_warp(int first)
     return ran;
 }
 
-/** Opens the barrier of the block if all its threads that have not ended wait there. */
+/** Opens the barrier of the block if all its running threads wait there. */
 bool open_barrier()
 {
     int flags = 0, waiting = 0;

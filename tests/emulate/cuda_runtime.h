@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* As much of CUDA C++ as the kernels use, for a C++ compiler: types, qualifiers, intrinsics. Intrinsics that a whole
- * warp or block takes part in hand their lane's values to tests/emulate/block.cpp and wait there. Each is written from
- * its description in NVIDIA's CUDA C++ Programming Guide and PTX ISA, not from the kernels. */
+/* The part of CUDA C++ that the kernels use, for a C++ compiler: types, qualifiers, intrinsics. Intrinsics of a whole
+ * warp or block pass their lane's values to tests/emulate/block.cpp and wait there. Each follows its description in
+ * NVIDIA's CUDA C++ Programming Guide and PTX ISA, not the kernels. */
 #ifndef EMULATE_CUDA_RUNTIME_H
 #define EMULATE_CUDA_RUNTIME_H
 
@@ -27,7 +27,7 @@ extern "C" {
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define __align__(bytes) __attribute__((aligned(bytes)))
-/* One copy, since one block runs at a time; the section is filled with noise before every launch. */
+/* One copy, because one block runs at a time; the section is filled with noise before every launch. */
 #define __shared__ static __attribute__((section("shared_memory")))
 
 struct uint3 {
@@ -62,25 +62,25 @@ static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) {
 static inline float2 make_float2(float x, float y) { return {x, y}; }
 static inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
-extern uint3 threadIdx, blockIdx; /* of the lane that runs */
+extern uint3 threadIdx, blockIdx; /* of the running lane */
 extern dim3 blockDim, gridDim;
-extern int emulate_lane; /* its number in its warp */
+extern int emulate_lane; /* index of the running lane in its warp */
 static const int warpSize = 32;
 
 /* ---- launches and collectives: tests/emulate/block.cpp ----------------------------------------------------------- */
 
 namespace emulate
 {
-/** Runs a kernel, block after block. Ends the program with a message where lanes wait for each other for ever. */
+/** Runs a kernel, block after block. Ends the program with a message on a deadlock. */
 void launch(const char *kernel, dim3 grid, dim3 block, size_t dynamic_bytes, const std::function<void()> &thread);
 /** Dynamic shared memory of the block. */
 void *dynamic_shared();
 
 enum operation { SHUFFLE, VOTE, MATCH, REDUCE, SYNC_WARP, SYNC_BLOCK, SYNC_NAMED };
 /** Waits until every lane of `mask` has called it with the same operation and mask. Returns the 32 lanes' values; those
- *  outside of the mask are noise. */
+ *  outside the mask are noise. */
 const uint64_t *meet(operation what, unsigned mask, uint64_t value);
-/** Waits until all threads of the block that have not ended have called it. Returns how many gave a `flag`. */
+/** Waits until all running threads of the block have called it. Returns the number with `flag` set. */
 int meet_block(bool flag);
 /** Waits until `threads` threads have called it with the same `barrier`, 0 to 15. */
 void meet_named(int barrier, int threads);
@@ -98,7 +98,7 @@ template <typename T> T value(uint64_t bits)
     memcpy(&v, &bits, sizeof v);
     return v;
 }
-/** A shuffle: the value of the lane `from`; the own one where `from` is not in the lane's part of `width` lanes. */
+/** Shuffle: the value of lane `from`; the caller's own if `from` is outside the lane's segment of `width` lanes. */
 template <typename T> T shuffle(unsigned mask, T own, int from, bool inside)
 {
     const uint64_t *all = meet(SHUFFLE, mask, bits(own));
@@ -219,7 +219,7 @@ static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shi
 {
     return (unsigned)(((uint64_t)high << 32 | low) >> (shift & 31));
 }
-/** Byte of eight that the lowest three bits of a selector name. */
+/** Selects one of eight bytes by the lowest three bits of a selector. */
 static inline unsigned emulate_byte(unsigned a, unsigned b, unsigned selector)
 {
     return (unsigned)(((uint64_t)b << 32 | a) >> 8 * (selector & 7) & 255);
@@ -258,13 +258,14 @@ static inline unsigned __viaddmin_u16x2(unsigned a, unsigned b, unsigned c)
                                                                               << 16;
 }
 
-/* ---- PTX, as translate.py names it ------------------------------------------------------------------------------- */
+/* ---- PTX, by the names of translate.py
+ * ---------------------------------------------------------------------------- */
 
 static const int ptx_globaltimer = 0;
 extern uint64_t emulate_clock_ns;
 static inline void ptx_mov_u64(uint64_t &to, int) { to = ++emulate_clock_ns; }
 static inline void ptx_mad_lo_u32(unsigned &to, unsigned a, unsigned b, unsigned c) { to = a * b + c; }
-/** Unlike __byte_perm(): bit 3 of a selector takes the byte's sign, eight times. */
+/** Unlike __byte_perm(): bit 3 of a selector replicates the byte's sign bit eight times. */
 static inline void ptx_prmt_b32(unsigned &to, unsigned a, unsigned b, unsigned selectors)
 {
     to = 0;
@@ -273,7 +274,7 @@ static inline void ptx_prmt_b32(unsigned &to, unsigned a, unsigned b, unsigned s
         to |= (selector & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * i;
     }
 }
-/** Value of a 16-bit floating point number; NaN as such. */
+/** Value of a 16-bit floating point number; NaN stays NaN. */
 static inline float emulate_half(unsigned h)
 {
     const float sign = h & 0x8000 ? -1.0f : 1.0f;
@@ -291,11 +292,11 @@ static inline void ptx_min_f16x2(unsigned &to, unsigned a, unsigned b)
 {
     to = emulate_min_half(a & 0xffff, b & 0xffff) | emulate_min_half(a >> 16, b >> 16) << 16;
 }
-/** Reads what is asked for, so that a sanitizer sees addresses that no GPU would complain of. */
+/** Reads the address, so that a sanitizer sees invalid ones that no GPU would report. */
 static inline void ptx_prefetch_global_L2(const void *p) { (void)*(const volatile char *)p; }
 static inline void ptx_bar_sync(int barrier, int threads) { emulate::meet_named(barrier, threads); }
 
-/* ---- the device: tests/fake/cudart.c has the rest ---------------------------------------------------------------- */
+/* ---- device functions; tests/fake/cudart.c has the rest ---------------------------------------------------------- */
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 template <typename F> static inline cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times of vfcheck, of which kernels on this machine's processor have none. */
+/* vfcheck's kernel times for the emulation, which has none. */
 #include <stdio.h>
 
 #include "tests/vfcheck/vfcheck.h"

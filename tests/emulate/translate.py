@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Kernels as C++ for this machine's processor: copies a folder of .cu and .cuh and replaces what a C++ compiler does not
-know, so that tests/emulate/block.cpp can run it. Line numbers stay.
+"""Kernels as C++ for the CPU: copies a folder of .cu and .cuh files and replaces CUDA syntax, so that tests/emulate/block.cpp can run
+them. Line numbers are unchanged.
 
     translate.py kernels/ build/emulate/kernels/
 
@@ -16,7 +16,7 @@ import sys
 
 
 def closing(text, at):
-    """Position behind the parenthesis that closes the one at `at`."""
+    """Position after the parenthesis that closes the one at `at`."""
     depth = 0
     for i in range(at, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)
@@ -40,7 +40,7 @@ def launches(text):
 
 
 def split(arguments):
-    """Arguments at commas outside of parentheses."""
+    """Arguments split at commas outside parentheses."""
     parts, depth = [""], 0
     for c in arguments:
         depth += {"(": 1, ")": -1}.get(c, 0)

@@ -26,8 +26,9 @@ PROMISES = pathlib.Path("tests/evidence/promises.txt")
 # Macros that define a test's verdict; functions of the tests whose body has one count as well.
 VERDICTS = r"assert_\w+|fail|fail_msg|REQUIRE|MUST|CHECK|REFUSED"
 # Enums of vfront.h that are input, by their first value. Every other is a status, a state or a flag that a call or a result can have.
-INPUT = {"VFRONT_PORT_AUTO", "VFRONT_PART_REST", "VFRONT_LENS_RADTAN", "VFRONT_SCORE_SAD_B", "VFRONT_LIGHT_NONE", "VFRONT_PRIOR_NONE",
-         "VFRONT_WAIT_SPIN", "VFRONT_GREY8", "VFRONT_HOST_MEMORY"}
+INPUT = {"VFRONT_PORT_AUTO", "VFRONT_PART_REST", "VFRONT_LENS_RADTAN", "VFRONT_SCORE_SAD_B", "VFRONT_PHOTOMETRIC_NONE", "VFRONT_PRIOR_NONE",
+         "VFRONT_WAIT_SPIN", "VFRONT_GREY8", "VFRONT_HOST_MEMORY", "VFRONT_MATCH_GUIDED", "VFRONT_STEREO_PREDICTED", "VFRONT_EGO_ALL",
+         "VFRONT_DENSE_COPIED", "VFRONT_STIXEL_CAR", "VFRONT_FAILOVER_ALL"}
 
 Span = collections.namedtuple("Span", "first last text")  # lines of a file, and what stands there
 

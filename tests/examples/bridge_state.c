@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Accuracy of states (examples/state_accuracy.h), their plot, and the rendered flight, as a shared library for
+/* Accuracy of states (examples/replay/state_accuracy.h), their plot, and the rendered flight, as a shared library for
  * tests/examples/state.py. */
 #include <string.h>
 
-#include "examples/state_accuracy.h"
-#include "examples/state_plot.h"
-#include "examples/synthetic.h"
+#include "examples/replay/state_accuracy.h"
+#include "examples/replay/state_plot.h"
+#include "examples/synthetic/synthetic.h"
 
 enum { FIGURES = 21, NAV = 133, TRUTH = 16 };
 
@@ -14,7 +14,7 @@ int bridge_states(uint32_t count, const double *nav, const double *truth, int ha
 int bridge_rig(int32_t width, int32_t height, double out[36]);
 int bridge_render(uint32_t frame, int32_t width, int32_t height, uint8_t *left, uint8_t *right);
 void bridge_truth(uint64_t t_ns, double out[15]);
-uint32_t bridge_imu(uint64_t from_ns, uint64_t to_ns, uint32_t most, double *row);
+uint32_t bridge_imu(uint64_t from_ns, uint64_t to_ns, uint32_t max, double *row);
 
 /** Row of a state: t [s], state, reset counter, p, v, q (w first), covariance. */
 static vfront_nav_t nav_of(const double *row)
@@ -51,12 +51,27 @@ int bridge_states(uint32_t count, const double *nav, const double *truth, int ha
         if (!state_add(&s, n.t_ns, &n, truth[0] > 0.0 ? &t : NULL, has_up)) return -1;
     }
     const int compared = state_accuracy_of(&s, &a);
-    const double all[FIGURES] = {
-        a.path.frames,      a.path.length_m,   a.path.ate_m,    a.path.fit_scale, a.path.drift_percent,
-        a.path.drift_deg_m, a.path.end_m,      a.ate_yaw_m,     a.seconds,        a.second_m,
-        a.second_deg,       a.tilt_deg,        a.velocities,    a.velocity_mps,   a.position.mean,
-        a.position.count,   a.position.beyond, a.attitude.mean, a.attitude.count, a.attitude.beyond,
-        s.with_state};
+    const double all[FIGURES] = {a.trajectory.frames,
+                                 a.trajectory.length_m,
+                                 a.trajectory.ate_m,
+                                 a.trajectory.fit_scale,
+                                 a.trajectory.drift_percent,
+                                 a.trajectory.drift_deg_m,
+                                 a.trajectory.end_m,
+                                 a.ate_yaw_m,
+                                 a.seconds,
+                                 a.second_m,
+                                 a.second_deg,
+                                 a.tilt_deg,
+                                 a.velocities,
+                                 a.velocity_mps,
+                                 a.position.mean,
+                                 a.position.count,
+                                 a.position.beyond,
+                                 a.attitude.mean,
+                                 a.attitude.count,
+                                 a.attitude.beyond,
+                                 s.with_state};
     memcpy(figure, all, sizeof all);
     if (svg && s.with_state && state_plot(svg, "state & <plot>", &s)) return -1;
     state_free(&s);
@@ -100,10 +115,10 @@ int bridge_render(uint32_t frame, int32_t width, int32_t height, uint8_t *left, 
 void bridge_truth(uint64_t t_ns, double out[15]) { synthetic_state(t_ns, &out[9], out, &out[12]); }
 
 /** Rows t [s], rates, forces. Returns their number. */
-uint32_t bridge_imu(uint64_t from_ns, uint64_t to_ns, uint32_t most, double *row)
+uint32_t bridge_imu(uint64_t from_ns, uint64_t to_ns, uint32_t max, double *row)
 {
     uint32_t count = 0;
-    for (vfront_imu_t r; count < most && synthetic_imu(from_ns, to_ns, &r, 1); from_ns = r.t_ns, count++, row += 7) {
+    for (vfront_imu_t r; count < max && synthetic_imu(from_ns, to_ns, &r, 1); from_ns = r.t_ns, count++, row += 7) {
         row[0] = (double)r.t_ns * 1e-9;
         memcpy(&row[1], r.gyro_rad_s, sizeof r.gyro_rad_s);
         memcpy(&row[4], r.accel_m_s2, sizeof r.accel_m_s2);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Accuracy of a trajectory against ground truth (examples/accuracy.h), both in TUM or KITTI files, as a shared
+/* Accuracy of a trajectory against ground truth (examples/replay/accuracy.h), both in TUM or KITTI files, as a shared
  * library for tests/examples/trajectory.py. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "examples/accuracy.h"
-#include "examples/truth.h"
+#include "examples/replay/accuracy.h"
+#include "examples/replay/truth.h"
 
 enum { FIGURES = 14 };
 
@@ -30,8 +30,8 @@ const char *bridge_accuracy(const char *path, const char *truth, int metric, dou
     if (!wrong && !(tr.frame && accuracy_of(&tr, &a))) wrong = "nothing to compare";
     if (!wrong) {
         const double all[FIGURES] = {
-            a.frames,      a.length_m,      a.scale,           a.ate_m,         a.step_m.rmse,        a.step_m.median,
-            a.step_m.most, a.step_deg.rmse, a.step_deg.median, a.step_deg.most, a.direction_deg.rmse, a.drift_percent,
+            a.frames,      a.length_m,      a.scale,           a.ate_m,        a.step_m.rmse,        a.step_m.median,
+            a.step_m.max,  a.step_deg.rmse, a.step_deg.median, a.step_deg.max, a.direction_deg.rmse, a.drift_percent,
             a.drift_deg_m, a.fit_scale};
         memcpy(figure, all, sizeof all);
     }

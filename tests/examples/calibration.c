@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Readers of calibration (examples/calibration.h): files of each kind with values worked out by hand, transforms
+/* Readers of calibration (examples/replay/calibration.h): files of each kind with values worked out by hand, transforms
  * checked by sending points through the matrices of the file, and files with one fault each, with the line that must
  * come of it. */
 #define _XOPEN_SOURCE 700 /* mkdtemp */
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "examples/calibration.h"
+#include "examples/replay/calibration.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -69,9 +69,9 @@ static const char *exchange(const char *text, const char *find, const char *with
 
 static void needs_yaml(void)
 {
-    static int said;
+    static int printed;
     if (calibration_reads_yaml()) return;
-    if (!said++) printf("skipped: this build has no libyaml\n");
+    if (!printed++) printf("skipped: this build has no libyaml\n");
     skip();
 }
 
@@ -101,7 +101,7 @@ static void good(const char *line)
 }
 
 /** The line must be there, be one line, and say both what file and what is wrong. */
-static void says(const char *line, const char *file, const char *what)
+static void reports(const char *line, const char *file, const char *what)
 {
     if (!line)
         fail_msg("nothing wrong, but it should say: %s", what);
@@ -206,7 +206,7 @@ static void kalibr_with_imu(void **state)
     assert_true(calibration_baseline_m(&rig) == 0.0);
 }
 
-/** Camera 0 takes the IMU's place: camera 1 is where T_cn_cnm1 says. */
+/** Camera 0 takes the IMU's place: camera 1 is where T_cn_cnm1 puts it. */
 static void kalibr_without_imu(void **state)
 {
     (void)state;
@@ -299,7 +299,7 @@ static const vfront_camera_t euroc_camera = {.width_px = 752,
                                              .R_cam_imu = {0, -1, 0, 0, 0, -1, 1, 0, 0},
                                              .t_cam_imu_m = {0.25, 0.125, -0.5}};
 
-static void euroc_places(void **state)
+static void euroc_imu_poses(void **state)
 {
     (void)state;
     needs_yaml();
@@ -336,7 +336,7 @@ static const char kitti[] = "calib_time: 09-Jan-2012 13:57:47\n"
                             "P3: 1 2 3\n"
                             "Tr: 0 -1 0 0 0 0 -1 0 1 0 0 0\n";
 
-static void kitti_places(void **state)
+static void kitti_imu_poses(void **state)
 {
     (void)state;
     vfront_camera_t expected = {
@@ -577,7 +577,7 @@ static void one_fault(const struct fault *f)
     const vfront_rig_t before = pictures(2, 0, 0);
     vfront_rig_t rig = before;
     const char *path = put('a', exchange(f->good, f->find, f->with));
-    says(calibration_read(&rig, path), path, f->what);
+    reports(calibration_read(&rig, path), path, f->what);
     assert_memory_equal(&rig, &before, sizeof rig);
 }
 
@@ -618,11 +618,11 @@ static void other_size(void **state)
     needs_yaml();
     vfront_rig_t rig = pictures(2, 640, 480);
     const char *path = put('a', kalibr);
-    says(calibration_kalibr(&rig, path), path, "cam1: resolution 600x400, but the pictures are 640x480");
+    reports(calibration_kalibr(&rig, path), path, "cam1: resolution 600x400, but the pictures are 640x480");
     path = put('a', euroc);
-    says(calibration_read(&rig, path), path, ": resolution 752x480, but the pictures are 640x480");
+    reports(calibration_read(&rig, path), path, ": resolution 752x480, but the pictures are 640x480");
     rig = pictures(1, 752, 481);
-    says(calibration_read(&rig, path), path, ": resolution 752x480, but the pictures are 752x481");
+    reports(calibration_read(&rig, path), path, ": resolution 752x480, but the pictures are 752x481");
 }
 
 /** Files that are not there, and lists of files. */
@@ -631,22 +631,22 @@ static void lists(void **state)
     (void)state;
     vfront_rig_t rig = pictures(2, 0, 0);
     char list[400], long_name[5000];
-    says(calibration_read(&rig, "nosuch.yaml"), "nosuch.yaml", ": No such file or directory");
-    says(calibration_kalibr(&rig, folder), folder, calibration_reads_yaml() ? ": Is a directory" : "libyaml");
-    says(calibration_kitti(&rig, folder), folder, ": Is a directory");
+    reports(calibration_read(&rig, "nosuch.yaml"), "nosuch.yaml", ": No such file or directory");
+    reports(calibration_kalibr(&rig, folder), folder, calibration_reads_yaml() ? ": Is a directory" : "libyaml");
+    reports(calibration_kitti(&rig, folder), folder, ": Is a directory");
     memset(long_name, 'x', sizeof long_name);
     long_name[sizeof long_name - 1] = 0;
-    says(calibration_read(&rig, long_name), "xxx", ": name too long");
+    reports(calibration_read(&rig, long_name), "xxx", ": name too long");
     snprintf(list, sizeof list, ",%s", put('a', kitti));
-    says(calibration_read(&rig, list), list, ": an empty name");
+    reports(calibration_read(&rig, list), list, ": an empty name");
     needs_yaml();
     snprintf(list, sizeof list, "%s,%s", put('b', euroc), put('a', kitti));
-    says(calibration_read(&rig, list), put('a', kitti), ": only files sensor.yaml are given together");
+    reports(calibration_read(&rig, list), put('a', kitti), ": only files sensor.yaml are given together");
     snprintf(list, sizeof list, "%s,%s", put('b', euroc), put('a', kalibr));
-    says(calibration_read(&rig, list), put('a', kalibr), ": only files sensor.yaml are given together");
+    reports(calibration_read(&rig, list), put('a', kalibr), ": only files sensor.yaml are given together");
     snprintf(list, sizeof list, "%s,%s,%s", put('i', euroc_imu), put('a', euroc), put('u', euroc_imu));
-    says(calibration_read(&rig, list), put('u', euroc_imu), ": a second sensor.yaml of an IMU");
-    says(calibration_read(&rig, put('i', euroc_imu)), put('i', euroc_imu), ": no sensor.yaml of a camera");
+    reports(calibration_read(&rig, list), put('u', euroc_imu), ": a second sensor.yaml of an IMU");
+    reports(calibration_read(&rig, put('i', euroc_imu)), put('i', euroc_imu), ": no sensor.yaml of a camera");
 
     const char *const camera[] = {put('a', euroc), put('b', exchange(euroc, "1.0, 0.5,", "1.0, 2.5,"))};
     vfront_rig_t expected = pictures(2, 752, 480);
@@ -684,7 +684,7 @@ static void damaged_files(void **state)
             if (cut >= length) text[cut - length] = (char)(dice = dice * 6364136223846793005u + 1, dice >> 56);
             const char *path = put_bytes('a', text, cut < length ? cut : length), *wrong = calibration_read(&rig, path);
             if (!wrong) continue;
-            says(wrong, path, "");
+            reports(wrong, path, "");
             assert_memory_equal(&rig, &before, sizeof rig);
         }
     }
@@ -739,9 +739,9 @@ int main(void)
         cmocka_unit_test(kalibr_same_otherwise),
         cmocka_unit_test(kalibr_points),
         cmocka_unit_test(lens_variants),
-        cmocka_unit_test(euroc_places),
+        cmocka_unit_test(euroc_imu_poses),
         cmocka_unit_test(euroc_points),
-        cmocka_unit_test(kitti_places),
+        cmocka_unit_test(kitti_imu_poses),
         cmocka_unit_test(yaml_faults),
         cmocka_unit_test(chain_faults),
         cmocka_unit_test(kitti_faults),

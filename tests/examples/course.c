@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The rendered flight along a trajectory (examples/course.h): its curve against differences and against the motion it
- * was read from, readings integrated against the curve, the board's part of the picture, blur, faulty files. */
+/* The rendered flight along a trajectory (examples/synthetic/course.h): its curve against differences and against the
+ * motion it
+ * was read from, samples integrated against the curve, the board's part of the picture, blur, faulty files. */
 #define _XOPEN_SOURCE 700 /* mkstemp, fdopen, P_tmpdir */
 #include <math.h>
 #include <setjmp.h>
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "examples/course.h"
+#include "examples/synthetic/course.h"
 #include "tests/fixture/temporary.h"
 
 enum { WIDTH = 320, HEIGHT = 200, LINES = 700 };
@@ -82,8 +83,8 @@ static void curve(void **state)
     unlink(path);
 }
 
-/** Without errors the readings, integrated by the trapezium rule, are the curve's velocity. */
-static void readings(void **state)
+/** Without errors the samples, integrated by the trapezium rule, are the curve's velocity. */
+static void samples(void **state)
 {
     course_settings_t set = course_standard;
     course_t *c;
@@ -212,7 +213,7 @@ static void faulty(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(curve), cmocka_unit_test(readings), cmocka_unit_test(pictures),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(curve), cmocka_unit_test(samples), cmocka_unit_test(pictures),
                                        cmocka_unit_test(faulty)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "examples/disparity.h"
-#include "examples/picture.h"
+#include "examples/replay/disparity.h"
+#include "examples/replay/picture.h"
 
 #define SIDE 256 /* of a picture of all that 16 bits hold */
 #define PITCH 300

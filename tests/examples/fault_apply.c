@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fault_apply: what every kind does to the pixels, stamps and gyro readings of a frame, against a plain form of it
+/* fault_apply: what every kind does to the pixels, stamps and gyro samples of a frame, against a plain form of it
  * written here, in every pixel format; that the rest of a frame stays, and that the same seed gives the same bits. */
 #include <math.h>
 #include <setjmp.h>
@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "examples/fault_apply.h"
-#include "examples/gyro_queue.h"
+#include "examples/replay/fault_apply.h"
+#include "examples/replay/gyro_queue.h"
 #include "tests/fixture/random.h"
 
 #define WIDTH 37
@@ -21,7 +21,7 @@
 #define PITCH 80
 #define STEP_NS 50000000u
 #define START_NS 7000000000u
-#define READINGS 11 /* of a frame: every 5 ms, both ends included */
+#define SAMPLES 11 /* of a frame: every 5 ms, both ends included */
 
 #if VFRONT_CAMERAS > 1
 #define CAMERAS 2
@@ -38,7 +38,7 @@ static fault_injector_t *injector;
 static vfront_format_t format;
 static int white;
 static uint8_t given[CAMERAS][HEIGHT][PITCH];
-static vfront_gyro_t readings[READINGS];
+static vfront_gyro_t samples[SAMPLES];
 static vfront_frame_t frame; /* the last one, with faults */
 
 /* ---- frames of the source ---------------------------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ static void draw(uint32_t index, int camera)
         }
 }
 
-static double rate_of(uint32_t index, int reading, int axis) { return 0.1 * index + 0.013 * reading - 0.4 * axis; }
+static double rate_of(uint32_t index, int sample, int axis) { return 0.1 * index + 0.013 * sample - 0.4 * axis; }
 
 static void source(uint32_t index)
 {
@@ -90,12 +90,12 @@ static void source(uint32_t index)
                                               .format = format,
                                               .t_ns = i ? frame.t_ns + 1000 : 0};
     }
-    for (int i = 0; i < READINGS; i++) {
-        readings[i].t_ns = frame.t_ns - STEP_NS + (uint64_t)i * STEP_NS / (READINGS - 1);
-        for (int k = 0; k < 3; k++) readings[i].rate_rad_s[k] = rate_of(index, i, k);
+    for (int i = 0; i < SAMPLES; i++) {
+        samples[i].t_ns = frame.t_ns - STEP_NS + (uint64_t)i * STEP_NS / (SAMPLES - 1);
+        for (int k = 0; k < 3; k++) samples[i].rate_rad_s[k] = rate_of(index, i, k);
     }
-    frame.gyro = index ? readings : NULL;
-    frame.gyro_count = index ? READINGS : 0;
+    frame.gyro = index ? samples : NULL;
+    frame.gyro_count = index ? SAMPLES : 0;
 }
 
 /** Pixel of the delivered frame. */
@@ -228,8 +228,8 @@ static void check_rule(const char *target, const char *kind, expected_t *rule)
             expect_picture(text, i, c, touched ? rule : made);
         }
         assert_int_equal(frame.t_ns, START_NS + (uint64_t)i * STEP_NS);
-        assert_int_equal(frame.gyro_count, i ? READINGS : 0);
-        REQUIRE(!frame.gyro_count || memcmp(frame.gyro, readings, sizeof readings) == 0, "%s: gyro", text);
+        assert_int_equal(frame.gyro_count, i ? SAMPLES : 0);
+        REQUIRE(!frame.gyro_count || memcmp(frame.gyro, samples, sizeof samples) == 0, "%s: gyro", text);
         assert_string_equal(fault_names(injector), active ? text + 4 : "");
     }
     close_all();
@@ -451,7 +451,7 @@ static void stamps(const char *text, double off_ns[8])
         off_ns[i] = (double)frame.t_ns - (double)(START_NS + (uint64_t)i * STEP_NS);
         REQUIRE(frame.picture[0].t_ns == 0, "%s: the time of a picture that has none", text);
         if (CAMERAS > 1) REQUIRE(frame.picture[CAMERAS - 1].t_ns == frame.t_ns + 1000, "%s: time of a picture", text);
-        REQUIRE(!i || (frame.gyro_count == READINGS && memcmp(frame.gyro, readings, sizeof readings) == 0),
+        REQUIRE(!i || (frame.gyro_count == SAMPLES && memcmp(frame.gyro, samples, sizeof samples) == 0),
                 "%s: the gyro's clock", text);
         expect_picture(text, i, 0, made);
     }
@@ -499,31 +499,31 @@ static void test_stamps(void **state)
 /* ---- gyro -------------------------------------------------------------------------------------------------------- */
 
 /** Value that a rate should have in a frame with the fault. */
-typedef double rate_rule_t(uint32_t index, int reading, int axis);
+typedef double rate_rule_t(uint32_t index, int sample, int axis);
 
-static double stuck(uint32_t index, int reading, int axis)
+static double stuck(uint32_t index, int sample, int axis)
 {
-    (void)index, (void)reading;
-    return rate_of(2, READINGS - 1, axis);
+    (void)index, (void)sample;
+    return rate_of(2, SAMPLES - 1, axis);
 }
 
-static double saturated(uint32_t index, int reading, int axis)
+static double saturated(uint32_t index, int sample, int axis)
 {
-    return fmax(-0.35, fmin(0.35, rate_of(index, reading, axis)));
+    return fmax(-0.35, fmin(0.35, rate_of(index, sample, axis)));
 }
 
-static double biased(uint32_t index, int reading, int axis)
+static double biased(uint32_t index, int sample, int axis)
 {
     static const double bias[3] = {0.5, 0.0, -2.0};
-    return rate_of(index, reading, axis) + bias[axis];
+    return rate_of(index, sample, axis) + bias[axis];
 }
 
-static double exchanged(uint32_t i, int reading, int axis)
+static double exchanged(uint32_t i, int sample, int axis)
 {
-    return rate_of(i, reading, axis == 0 ? 2 : axis == 2 ? 0 : 1);
+    return rate_of(i, sample, axis == 0 ? 2 : axis == 2 ? 0 : 1);
 }
-static double exchanged_xy(uint32_t i, int reading, int axis) { return rate_of(i, reading, axis < 2 ? 1 - axis : 2); }
-static double exchanged_yz(uint32_t i, int reading, int axis) { return rate_of(i, reading, axis ? 3 - axis : 0); }
+static double exchanged_xy(uint32_t i, int sample, int axis) { return rate_of(i, sample, axis < 2 ? 1 - axis : 2); }
+static double exchanged_yz(uint32_t i, int sample, int axis) { return rate_of(i, sample, axis ? 3 - axis : 0); }
 
 static void check_gyro(const char *kind, uint32_t count, rate_rule_t *rule)
 {
@@ -533,13 +533,13 @@ static void check_gyro(const char *kind, uint32_t count, rate_rule_t *rule)
     for (uint32_t i = 0; i < 8; i++) {
         const int active = i >= 3 && i <= 5;
         next(i);
-        REQUIRE(frame.gyro_count == (!i ? 0 : active ? count : READINGS), "%s: %u readings", text, frame.gyro_count);
+        REQUIRE(frame.gyro_count == (!i ? 0 : active ? count : SAMPLES), "%s: %u samples", text, frame.gyro_count);
         REQUIRE(!frame.gyro == !i, "%s: pointer", text);
         for (uint32_t k = 0; k < frame.gyro_count; k++) {
-            assert_true(frame.gyro[k].t_ns == readings[k].t_ns);
+            assert_true(frame.gyro[k].t_ns == samples[k].t_ns);
             for (int a = 0; a < 3; a++)
                 REQUIRE(frame.gyro[k].rate_rad_s[a] == (active ? rule : rate_of)(i, (int)k, a),
-                        "%s: frame %u reading %u axis %d", text, i, k, a);
+                        "%s: frame %u sample %u axis %d", text, i, k, a);
         }
         expect_picture(text, i, 0, made);
     }
@@ -551,15 +551,15 @@ static void test_gyro(void **state)
     (void)state;
     check_gyro("gap", 0, rate_of);
     check_gyro("gap 40", 7, rate_of); /* 60 % of 11 is 6.6 */
-    check_gyro("stuck", READINGS, stuck);
-    check_gyro("saturated 0.35", READINGS, saturated);
-    check_gyro("bias 0.5 0 -2", READINGS, biased);
-    check_gyro("swapped xz", READINGS, exchanged);
-    check_gyro("swapped xy", READINGS, exchanged_xy);
-    check_gyro("swapped yz", READINGS, exchanged_yz);
+    check_gyro("stuck", SAMPLES, stuck);
+    check_gyro("saturated 0.35", SAMPLES, saturated);
+    check_gyro("bias 0.5 0 -2", SAMPLES, biased);
+    check_gyro("swapped xz", SAMPLES, exchanged);
+    check_gyro("swapped xy", SAMPLES, exchanged_xy);
+    check_gyro("swapped yz", SAMPLES, exchanged_yz);
 }
 
-/** Readings of frames that were not taken come with the next, each once and in order. */
+/** Samples of frames that were not taken come with the next, each once and in order. */
 static void test_gyro_queue(void **state)
 {
     static gyro_queue_t queue;
@@ -567,7 +567,7 @@ static void test_gyro_queue(void **state)
     memset(&queue, 0, sizeof queue);
     source(1);
     gyro_queue_add(&queue, &frame);
-    assert_int_equal(frame.gyro_count, READINGS);
+    assert_int_equal(frame.gyro_count, SAMPLES);
     gyro_queue_clear(&queue);
     source(0);
     gyro_queue_add(&queue, &frame);
@@ -575,19 +575,18 @@ static void test_gyro_queue(void **state)
     source(2);
     frame.gyro_count = 0;
     gyro_queue_add(&queue, &frame);
-    assert_true(frame.gyro && !frame.gyro_count); /* a gyro without a reading */
+    assert_true(frame.gyro && !frame.gyro_count); /* a gyro without a sample */
     source(2);
     gyro_queue_add(&queue, &frame);
-    assert_int_equal(frame.gyro_count, READINGS); /* taken: those of frame 1 are not needed */
-    source(3);                                    /* begins with the reading with which frame 2 ends */
+    assert_int_equal(frame.gyro_count, SAMPLES); /* taken: those of frame 1 are not needed */
+    source(3);                                   /* begins with the sample with which frame 2 ends */
     gyro_queue_add(&queue, &frame);
-    assert_int_equal(frame.gyro_count, 2 * READINGS - 1);
-    assert_true(frame.gyro[0].t_ns == START_NS + STEP_NS &&
-                frame.gyro[2 * READINGS - 2].t_ns == START_NS + 3 * STEP_NS);
+    assert_int_equal(frame.gyro_count, 2 * SAMPLES - 1);
+    assert_true(frame.gyro[0].t_ns == START_NS + STEP_NS && frame.gyro[2 * SAMPLES - 2].t_ns == START_NS + 3 * STEP_NS);
     for (uint32_t i = 1; i < frame.gyro_count; i++) assert_true(frame.gyro[i].t_ns > frame.gyro[i - 1].t_ns);
     source(0); /* none */
     gyro_queue_add(&queue, &frame);
-    assert_int_equal(frame.gyro_count, 2 * READINGS - 1);
+    assert_int_equal(frame.gyro_count, 2 * SAMPLES - 1);
     for (uint32_t i = 4; i < 40; i++) {
         source(i);
         gyro_queue_add(&queue, &frame);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "examples/fault_script.h"
+#include "examples/replay/fault_script.h"
 #include "tests/fixture/random.h"
 
 #define S 1000000000ull /* a second [ns] */
@@ -307,13 +307,13 @@ static size_t random_text(char *text, size_t room)
 static void check_fault(const fault_t *f)
 {
     REQUIRE(f->kind < FAULT_KIND_COUNT && f->target < FAULT_TARGETS && f->line > 0 && f->first <= f->last &&
-                f->arguments <= FAULT_ARGUMENTS_MOST,
+                f->arguments <= FAULT_ARGUMENTS_MAX,
             "a fault out of range");
     static const struct {
         int targets;
         double least, most;
     } kind[] = {
-#define ROW(symbol, name, targets, fewest, most_count, least, most, meaning) {targets, least, most},
+#define ROW(symbol, name, targets, arguments_min, arguments_max, least, most, meaning) {targets, least, most},
         FAULT_KINDS(ROW)
 #undef ROW
     };

@@ -79,7 +79,7 @@ SETS = {
     "kitti+1": (DATA / "kitti01_stereo", 51, [(12, 17), (30, 35)], 5e-3, 4e-4, 155),
     "small": ("synthetic:400x256", 44, [(18, 25)], 1e-7, 1e-7, 50),
 }
-NO_GYRO = ["kitti", "kitti+1"]  # run without, though there are readings of an IMU
+NO_GYRO = ["kitti", "kitti+1"]  # run without, though there are samples of an IMU
 MOVED_PX = {"kitti+1": 1.0}  # principal point of camera 1
 JUMPS = {"euroc": {16}}  # frames to which the truth jumps: their motions are not weighed
 FULL = ["flight", "euroc", "kitti", "kitti+1"]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Depths and bearings of the rendered flight (examples/synthetic.h) against its exact geometry, through the public
+/* Depths and bearings of the rendered flight (examples/synthetic/synthetic.h) against its exact geometry, through the
+ * public
  *  interface. */
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "examples/synthetic.h"
+#include "examples/synthetic/synthetic.h"
 #include "vfront.h"
 
 #if VFRONT_STEREO && VFRONT_HOST
@@ -20,7 +21,7 @@
 #define HEIGHT SYNTHETIC_HEIGHT_PX
 #define FRAMES 6
 #define APART 120 /* frames of the flight, so that each shows another part of the hall */
-#define DEPTHS_MOST (FRAMES * VFRONT_KEYPOINTS)
+#define DEPTHS_MAX (FRAMES * VFRONT_KEYPOINTS)
 
 static vfront_t vf;
 static uint8_t grey[2][HEIGHT][WIDTH];
@@ -29,10 +30,10 @@ static float truth_px[HEIGHT][WIDTH];
 /** Errors of all depths. */
 static struct {
     size_t count;
-    double relative[DEPTHS_MOST]; /* error of the inverse depth, of what it is */
-    double sigmas[DEPTHS_MOST];   /* error of the depth, in its standard deviations */
-    double row_px[DEPTHS_MOST];   /* how far the place in camera 1 is from the row: these cameras are rectified */
-    double bearing[DEPTHS_MOST];  /* how far the key point's bearing is from that of a pinhole */
+    double relative[DEPTHS_MAX]; /* error of the inverse depth, of what it is */
+    double sigmas[DEPTHS_MAX];   /* error of the depth, in its standard deviations */
+    double row_px[DEPTHS_MAX];   /* how far the place in camera 1 is from the row: these cameras are rectified */
+    double bearing[DEPTHS_MAX];  /* how far the key point's bearing is from that of a pinhole */
 } found;
 
 static void compare_with_truth(const vfront_camera_t *c, const vfront_result_t *r)
@@ -77,9 +78,9 @@ static int compare(const void *a, const void *b)
 static void expect_below(const char *what, double *error, unsigned percent, double bound)
 {
     qsort(error, found.count, sizeof *error, compare);
-    const double least = error[(found.count - 1) * percent / 100];
-    print_message("%s: %u %% within %.3g\n", what, percent, least);
-    if (!(least < bound)) fail_msg("%s: not below %g", what, bound);
+    const double min = error[(found.count - 1) * percent / 100];
+    print_message("%s: %u %% within %.3g\n", what, percent, min);
+    if (!(min < bound)) fail_msg("%s: not below %g", what, bound);
 }
 
 static void test_depth(void **state)

@@ -98,7 +98,7 @@ def yaw_between(a, b):
 
 
 class Row:
-    """A run of replay, and what it says."""
+    """A run of replay, and its output."""
 
     def __init__(self, replay, flight, case, script, render, seconds, args, folder):
         source, own = FLIGHTS[flight]

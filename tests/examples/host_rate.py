@@ -68,7 +68,7 @@ def main():
     for size in SIZES:
         row = []
         for points in POINTS:
-            times = step_ms(replay, frames, f"synthetic:{size}", [f"select_points={points}", "window=0", *settings])
+            times = step_ms(replay, frames, f"synthetic:{size}", [f"select_points={points}", "vio=0", *settings])
             p50, p99 = times[len(times) // 2], times[min(len(times) - 1, len(times) * 99 // 100)]
             row.append(f"{p50:6.1f} /{p99:6.1f}{'*' if p99 <= limit_ms else ' '}")
             if p99 <= limit_ms:

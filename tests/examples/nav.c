@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* State of the IMU through the public interface, on the rendered flight with its IMU: cold start, errors in their
- * covariance, blackout, readings that are missing or come late, no IMU, what is refused. Host port. */
+ * covariance, blackout, samples that are missing or come late, no IMU, what is refused. Host port. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "examples/synthetic.h"
+#include "examples/synthetic/synthetic.h"
 
 #define WIDTH 320
 #define HEIGHT 240
@@ -20,7 +20,7 @@
 static uint8_t picture[FRAMES][2][HEIGHT * WIDTH];
 static vfront_rig_t rig;
 static vfront_t vf, twin;
-static uint64_t given_ns[2]; /* readings up to there were given to vf, twin */
+static uint64_t delivered_ns[2]; /* samples up to there were given to vf, twin */
 
 static int draw(void **state)
 {
@@ -39,24 +39,24 @@ static vfront_tuning_t tuning(void)
 {
     vfront_tuning_t t;
     vfront_tuning_default(&t);
-    t.window = 1;
+    t.vio = 1;
     return t;
 }
 
 static void open_with(vfront_t *v, const vfront_tuning_t *t)
 {
     vfront_shutdown(v);
-    given_ns[v == &twin] = synthetic_time_ns(0) - 20000000u;
+    delivered_ns[v == &twin] = synthetic_time_ns(0) - 20000000u;
     if (vfront_init(v, &rig, t, VFRONT_PORT_HOST)) fail_msg("%s", vfront_detail(v));
 }
 
-/** Step with the pictures of a frame, black or as they are, and the readings up to it, or none. */
-static const vfront_result_t *step(vfront_t *v, uint32_t i, int black, int readings)
+/** Step with the pictures of a frame, black or as they are, and the samples up to it, or none. */
+static const vfront_result_t *step(vfront_t *v, uint32_t i, int black, int samples)
 {
     static uint8_t dark[HEIGHT * WIDTH];
     static vfront_imu_t imu[VFRONT_IMU_SAMPLES];
     vfront_frame_t f = {.t_ns = synthetic_time_ns(i)};
-    uint64_t *from_ns = &given_ns[v == &twin];
+    uint64_t *from_ns = &delivered_ns[v == &twin];
     const uint64_t to_ns = f.t_ns + 7000000u;
     const vfront_result_t *r;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {
@@ -66,7 +66,7 @@ static const vfront_result_t *step(vfront_t *v, uint32_t i, int black, int readi
         f.picture[c].pitch_bytes = WIDTH;
         f.picture[c].format = VFRONT_GREY8;
     }
-    if (readings) {
+    if (samples) {
         f.imu = imu;
         f.imu_count = synthetic_imu(*from_ns, to_ns, imu, VFRONT_IMU_SAMPLES);
         *from_ns = to_ns;
@@ -78,7 +78,7 @@ static const vfront_result_t *step(vfront_t *v, uint32_t i, int black, int readi
 
 /* ---- truth ------------------------------------------------------------------------------------------------------- */
 
-/** Truth turned about z, or where nothing says which way is up, as a whole, and moved so that it begins at a state. */
+/** Truth turned about z, or without a known up as a whole, and moved so that it begins at a state. */
 struct aligned {
     double A[9], from[3], to[3];
 };
@@ -152,10 +152,10 @@ static double variance(const vfront_nav_t *n, int i) { return n->covariance[i * 
 /** Largest error of position, attitude, velocity in their deviations. */
 static double worst(const struct aligned *a, const vfront_nav_t *n, int from, int to)
 {
-    double e[9], most = 0.0;
+    double e[9], max = 0.0;
     errors(a, n, e);
-    for (int i = from; i < to; i++) most = fmax(most, fabs(e[i]) / sqrt(variance(n, i)));
-    return most;
+    for (int i = from; i < to; i++) max = fmax(max, fabs(e[i]) / sqrt(variance(n, i)));
+    return max;
 }
 
 /** Steps from frame 0 on until there is a state. Returns its frame. */
@@ -193,7 +193,8 @@ static void cold_start(void **state)
         n = r->nav;
         assert_int_equal(n.state, VFRONT_NAV_GOOD);
         assert_true(n.t_ns > r->t_mid_ns - 20000000u && n.t_ns < r->t_mid_ns + 20000000u);
-        assert_true(n.landmarks > 20 && n.quality >= 50 && n.reset_counter == 0 && n.age_ns == 0 && n.misfit < 6.0);
+        assert_true(n.landmarks > 20 && n.quality >= 50 && n.reset_counter == 0 && n.age_ns == 0 &&
+                    n.residual_mean_square < 6.0);
         assert_true(fabs(n.offset_s) < 4.0 * n.offset_sigma_s && n.offset_sigma_s < 0.006);
         assert_true(worst(&a, &n, 0, 9) < 6.0);
         errors(&a, &n, e);
@@ -207,7 +208,7 @@ static void cold_start(void **state)
     assert_true(sqrt(e[3] * e[3] + e[4] * e[4]) < 0.01);
 }
 
-/** The same bits twice, and all but the state as without it, until the state says what to predict. */
+/** The same bits twice, and all but the state as without it, until the state gives the prediction. */
 static void same_bits(void **state)
 {
     (void)state;
@@ -218,7 +219,7 @@ static void same_bits(void **state)
     open_with(&vf, &t);
     for (uint32_t i = 0; i < 16; i++) with[i] = vfront_digest(step(&vf, i, 0, 1));
     open_with(&vf, &t);
-    t.window = 0;
+    t.vio = 0;
     open_with(&twin, &t);
     for (uint32_t i = 0; i < 16; i++) {
         const vfront_result_t *r = step(&vf, i, 0, 1);
@@ -237,7 +238,7 @@ static void same_bits(void **state)
     assert_true(stated > 0 && stated < 14);
 }
 
-/** Black pictures: readings carry the state on, with a covariance that grows and holds; no jump when pictures come
+/** Black pictures: samples carry the state on, with a covariance that grows and holds; no jump when pictures come
  *  back. */
 static void blackout(void **state)
 {
@@ -275,21 +276,21 @@ static vfront_nav_t last_with(int32_t imu_percent)
 {
     vfront_tuning_t t = tuning();
     vfront_nav_t n;
-    t.window_imu_percent = imu_percent;
+    t.vio_imu_percent = imu_percent;
     open_with(&vf, &t);
     for (uint32_t i = begin(&vf, &n) + 1; i < FRAMES; i++) n = step(&vf, i, 0, 1)->nav;
     assert_int_equal(n.state, VFRONT_NAV_GOOD);
     return n;
 }
 
-/** Readings count for as much as window_imu_percent says: with noise ten times as large tilt and the bias along gravity
+/** Samples count by vio_imu_percent: with noise ten times as large tilt and the bias along gravity
  *  are known worse, at most by that. */
 static void noise_in_flight(void **state)
 {
     (void)state;
-    const vfront_nav_t usual = last_with(100), noisy = last_with(1000);
-    const double tilt = (variance(&noisy, 3) + variance(&noisy, 4)) / (variance(&usual, 3) + variance(&usual, 4)),
-                 bias = variance(&noisy, 14) / variance(&usual, 14);
+    const vfront_nav_t standard = last_with(100), noisy = last_with(1000);
+    const double tilt = (variance(&noisy, 3) + variance(&noisy, 4)) / (variance(&standard, 3) + variance(&standard, 4)),
+                 bias = variance(&noisy, 14) / variance(&standard, 14);
     if (!(tilt > 1.5 && tilt < 100.0 && bias > 3.0 && bias < 100.0)) fail_msg("%g, %g", tilt, bias);
 }
 
@@ -317,7 +318,7 @@ static uint32_t again(uint32_t i, uint32_t resets, vfront_nav_t *last)
     return i;
 }
 
-/** Without readings the state goes on by two cameras, in its frame, and with readings when they are back. */
+/** Without samples the state goes on by two cameras, in its frame, and with samples when they are back. */
 static void stereo_only(void **state)
 {
     (void)state;
@@ -326,13 +327,13 @@ static void stereo_only(void **state)
     open_with(&vf, &t);
     const uint32_t first = begin(&vf, &n);
     const struct aligned a = align(&n);
-    uint32_t unread = 0, back = 0;
+    uint32_t vision_only = 0, back = 0;
     for (uint32_t i = first + 1; i < FRAMES; i++) {
-        const int readings = i < 20 || i >= 55;
+        const int samples = i < 20 || i >= 55;
         before = n;
-        n = step(&vf, i, 0, readings)->nav;
-        if (i == 55) given_ns[0] = synthetic_time_ns(i) + 7000000u;
-        unread += n.state == VFRONT_NAV_STEREO_ONLY;
+        n = step(&vf, i, 0, samples)->nav;
+        if (i == 55) delivered_ns[0] = synthetic_time_ns(i) + 7000000u;
+        vision_only += n.state == VFRONT_NAV_STEREO_ONLY;
         back += i >= 55 && n.state == VFRONT_NAV_GOOD;
         assert_true(n.state == VFRONT_NAV_GOOD || n.state == VFRONT_NAV_STEREO_ONLY);
         assert_true(n.reset_counter == 0 && n.landmarks > 20 && n.age_ns == 0 && worst(&a, &n, 0, 9) < 6.0);
@@ -344,19 +345,22 @@ static void stereo_only(void **state)
         }
         if (n.state != VFRONT_NAV_STEREO_ONLY) continue;
         assert_true(i > 24 && i < 57 && n.flags & VFRONT_NAV_GAP && n.quality > 1 && n.quality <= 50);
-        for (int k = 9; k < 15 && unread > 4; k++) /* nothing tells biases */
+        for (int k = 9; k < 15 && vision_only > 4; k++) /* biases are not observed: priors of imu/imu_prior.h */
             assert_true(variance(&n, k) > 0.98 * variance(&before, k));
     }
-    assert_true(unread >= 25 && back >= 18);
+    assert_true(vision_only >= 25 && back >= 18);
 }
 
-/** A short gap of the readings widens the covariance; a long one without pictures ends the state, and a new one goes on
+/** A short gap of the samples widens the covariance; a long one without pictures ends the state, and a new one goes on
  *  at the last pose. So does one after vfront_reset(). */
-static void begins_anew(void **state)
+static void restarts_once(void **state)
 {
     (void)state;
     const vfront_tuning_t t = tuning();
     vfront_nav_t n, last;
+    open_with(&vf, &t);
+    for (uint32_t k = begin(&vf, &n) + 1; k < 22; k++) n = step(&vf, k, 0, 1)->nav;
+    const double without_gap = variance(&n, 6);
     open_with(&vf, &t);
     const uint32_t first = begin(&vf, &n);
     const struct aligned a = align(&n);
@@ -364,14 +368,14 @@ static void begins_anew(void **state)
     for (; i < 20; i++) last = step(&vf, i, 0, 1)->nav;
     for (; i < 22; i++) n = step(&vf, i, 0, 0)->nav;
     assert_true(n.state == VFRONT_NAV_GOOD && n.flags & VFRONT_NAV_GAP && n.reset_counter == 0);
-    assert_true(variance(&n, 6) > variance(&last, 6) && worst(&a, &n, 0, 9) < 6.0);
+    assert_true(variance(&n, 6) > 1.01 * without_gap && worst(&a, &n, 0, 9) < 6.0);
     for (; n.state != VFRONT_NAV_LOST; i++) {
         last = n;
         n = step(&vf, i, 1, 0)->nav;
     }
     assert_true(last.state == VFRONT_NAV_STEREO_ONLY && last.quality == 1 && i > 34 && i < 42);
     last = n;
-    given_ns[0] = synthetic_time_ns(i - 1);
+    delivered_ns[0] = synthetic_time_ns(i - 1);
     i = again(i, 1, &last);
     assert_int_equal(vfront_reset(&vf), VFRONT_OK);
     again(i, 2, &last);
@@ -379,19 +383,19 @@ static void begins_anew(void **state)
 
 /* ---- two cameras alone ------------------------------------------------------------------------------------------- */
 
-/** Steps without readings until two cameras have begun a state. Returns its frame. */
-static uint32_t begin_unread(vfront_nav_t *first, uint32_t most)
+/** Steps without samples until two cameras have begun a state. Returns its frame. */
+static uint32_t begin_vision_only(vfront_nav_t *first, uint32_t max)
 {
-    for (uint32_t i = 0; i <= most; i++) {
+    for (uint32_t i = 0; i <= max; i++) {
         *first = step(&vf, i, 0, 0)->nav;
         if (first->state == VFRONT_NAV_STEREO_ONLY) return i;
         assert_true(first->state == VFRONT_NAV_INITIALISING && first->quality == 1 && first->t_ns == 0);
     }
-    fail_msg("no state in %d frames", (int)most);
+    fail_msg("no state in %d frames", (int)max);
     return 0;
 }
 
-/** A state that two cameras have begun says so, and nobody carries it on by readings. */
+/** A state that two cameras have begun has a flag, and nobody carries it on by samples. */
 static void has_no_gravity(const vfront_nav_t *n)
 {
     vfront_imu_noise_t noise;
@@ -401,28 +405,31 @@ static void has_no_gravity(const vfront_nav_t *n)
     assert_int_equal(n->state, VFRONT_NAV_STEREO_ONLY);
     assert_true(n->flags == (VFRONT_NAV_NO_GRAVITY | VFRONT_NAV_GAP) && n->quality <= 50);
     assert_int_equal(vfront_propagate(n, &noise, imu, 2, VFRONT_IMU_LAST, &out), VFRONT_E_NAV);
-    for (int k = 9; k < 15; k++) assert_true(variance(n, k) > 0.98 * 0.2 * 0.2); /* nothing tells biases */
+    for (int k = 9; k < 15; k++) { /* biases are not observed: priors of imu/imu_prior.h */
+        const double known = k < 12 ? 0.1 : 0.2;
+        assert_true(variance(n, k) > 0.98 * known * known);
+    }
 }
 
 /** A rig without an IMU: a state from the third frame on, whose z is the up of camera 0's picture; errors since then
- *  are within their deviations. Readings that come nevertheless are a rotation prior, and nothing more. */
+ *  are within their deviations. Samples that come nevertheless are a rotation prior, and nothing more. */
 static void no_imu(void **state)
 {
     (void)state;
     const vfront_tuning_t t = tuning();
     const vfront_imu_noise_t known = rig.imu;
-    vfront_nav_t n, with_readings;
+    vfront_nav_t n, with_samples;
     double R[9], e[9], mean = 0.0;
     memset(&rig.imu, 0, sizeof rig.imu);
     open_with(&vf, &t);
     open_with(&twin, &t);
-    assert_int_equal(begin_unread(&n, 2), 2);
+    assert_int_equal(begin_vision_only(&n, 2), 2);
     axes(n.q_odom_imu, R);
     for (int k = 0; k < 3; k++)
         assert_true(n.position_m[k] == 0.0 && fabs(R[6 + k] + rig.camera[0].R_cam_imu[3 + k]) < 1e-9);
     const struct aligned a = align(&n);
-    for (uint32_t i = 0; i < 3; i++) with_readings = step(&twin, i, 0, 1)->nav;
-    has_no_gravity(&with_readings);
+    for (uint32_t i = 0; i < 3; i++) with_samples = step(&twin, i, 0, 1)->nav;
+    has_no_gravity(&with_samples);
     for (uint32_t i = 3; i < FRAMES; i++) {
         n = step(&vf, i, 0, 0)->nav;
         has_no_gravity(&n);
@@ -430,13 +437,14 @@ static void no_imu(void **state)
         errors(&a, &n, e);
         for (int k = 0; k < 6; k++) mean += e[k] * e[k] / variance(&n, k) / 6.0 / (FRAMES - 3);
         if (i > 25) continue;
-        with_readings = step(&twin, i, 0, 1)->nav;
-        has_no_gravity(&with_readings);
-        assert_true(with_readings.reset_counter == 0 && worst(&a, &with_readings, 0, 9) < 6.0);
+        with_samples = step(&twin, i, 0, 1)->nav;
+        has_no_gravity(&with_samples);
+        assert_true(with_samples.reset_counter == 0 && worst(&a, &with_samples, 0, 9) < 6.0);
     }
     print_message("no IMU, end: %.1f %.1f %.1f mm, %.2f %.2f %.2f mrad; mean square in deviations %.2f\n", 1e3 * e[0],
                   1e3 * e[1], 1e3 * e[2], 1e3 * e[3], 1e3 * e[4], 1e3 * e[5], mean);
-    assert_true(mean < 4.0 && sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2]) < 0.05);
+    /* nothing but the stated calibration gives the scale */
+    assert_true(mean < 4.0 && sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2]) < 0.07);
     rig.imu = known;
 }
 
@@ -449,7 +457,7 @@ static void no_imu_dark(void **state)
     vfront_nav_t n, last;
     memset(&rig.imu, 0, sizeof rig.imu);
     open_with(&vf, &t);
-    uint32_t i = begin_unread(&n, 2) + 1, dark = 0;
+    uint32_t i = begin_vision_only(&n, 2) + 1, dark = 0;
     for (; i < 20; i++) last = n = step(&vf, i, 0, 0)->nav;
     for (; n.state != VFRONT_NAV_LOST; i++, dark++) {
         n = step(&vf, i, 1, 0)->nav;
@@ -473,18 +481,18 @@ static void no_imu_dark(void **state)
     rig.imu = known;
 }
 
-/** Readings come late: until then two cameras, with a second state that knows gravity, and one reset. */
+/** Samples come late: until then two cameras, with a second state that knows gravity, and one reset. */
 static void gravity_later(void **state)
 {
     (void)state;
     const vfront_tuning_t t = tuning();
     vfront_nav_t n, before;
     open_with(&vf, &t);
-    uint32_t i = begin_unread(&n, 9) + 1;
+    uint32_t i = begin_vision_only(&n, 9) + 1;
     assert_true(i > 8); /* VFRONT_IMU_GAP_NS */
     struct aligned a = align(&n);
     for (; i < 30; i++) n = step(&vf, i, 0, 0)->nav;
-    given_ns[0] = synthetic_time_ns(i) - 20000000u;
+    delivered_ns[0] = synthetic_time_ns(i) - 20000000u;
     do {
         before = n;
         has_no_gravity(&n);
@@ -508,7 +516,7 @@ static void gravity_later(void **state)
     }
 }
 
-/** One camera without readings never has a state, and says that there can be none. */
+/** One camera without samples never has a state, and reports that there can be none. */
 static void one_camera(void **state)
 {
     (void)state;
@@ -523,8 +531,8 @@ static void one_camera(void **state)
     rig.cameras = 2;
 }
 
-/** One camera with readings waits for motion that tells sizes, says so, and guesses nothing: this flight is too short
- *  and too even for that. */
+/** One camera with samples waits for motion that gives scale, reports that, and guesses nothing: this flight is too
+ *  short and too even. */
 static void one_camera_waits(void **state)
 {
     (void)state;
@@ -566,10 +574,10 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cold_start),      cmocka_unit_test(same_bits),   cmocka_unit_test(blackout),
-        cmocka_unit_test(stereo_only),     cmocka_unit_test(begins_anew), cmocka_unit_test(refused),
-        cmocka_unit_test(noise_in_flight), cmocka_unit_test(no_imu),      cmocka_unit_test(no_imu_dark),
-        cmocka_unit_test(gravity_later),   cmocka_unit_test(one_camera),  cmocka_unit_test(one_camera_waits),
+        cmocka_unit_test(cold_start),      cmocka_unit_test(same_bits),     cmocka_unit_test(blackout),
+        cmocka_unit_test(stereo_only),     cmocka_unit_test(restarts_once), cmocka_unit_test(refused),
+        cmocka_unit_test(noise_in_flight), cmocka_unit_test(no_imu),        cmocka_unit_test(no_imu_dark),
+        cmocka_unit_test(gravity_later),   cmocka_unit_test(one_camera),    cmocka_unit_test(one_camera_waits),
     };
     return cmocka_run_group_tests(tests, draw, NULL);
 }

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "examples/caption.h"
-#include "examples/overlay_internal.h"
+#include "examples/replay/caption.h"
+#include "examples/replay/overlay_internal.h"
 
 #define HEIGHT 120
 #define BACKGROUND 24 /* grey of the bars */
@@ -24,8 +24,8 @@ static overlay_t *open(int32_t width, overlay_what_t what)
     vfront_info_t info;
     memset(&info, 0, sizeof info);
     vfront_tuning_default(&tuning);
-    info.seen[0].width_px = width;
-    info.seen[0].height_px = HEIGHT;
+    info.camera[0].width_px = width;
+    info.camera[0].height_px = HEIGHT;
     info.scales = 8;
     overlay_t *o = overlay_open(&info, 1, what, &tuning);
     assert_non_null(o);
@@ -83,10 +83,10 @@ static void whole_bars(void **state)
 static int hue_of(struct colour c)
 {
     const int r = c.red, g = c.green, b = c.blue;
-    const int most = r > g ? (r > b ? r : b) : (g > b ? g : b), least = r < g ? (r < b ? r : b) : (g < b ? g : b);
-    const int d = most - least;
-    if (d * 12 < most) return -1;
-    const int sixth = most == r ? (g - b) * 60 / d : most == g ? 120 + (b - r) * 60 / d : 240 + (r - g) * 60 / d;
+    const int max = r > g ? (r > b ? r : b) : (g > b ? g : b), min = r < g ? (r < b ? r : b) : (g < b ? g : b);
+    const int d = max - min;
+    if (d * 12 < max) return -1;
+    const int sixth = max == r ? (g - b) * 60 / d : max == g ? 120 + (b - r) * 60 / d : 240 + (r - g) * 60 / d;
     return (sixth + 360) % 360;
 }
 

@@ -4,7 +4,7 @@
  *
  *     recording                    the tests
  *     recording --runs N [SEED]    N payloads from anywhere through every reader: no crash, nothing out of range
- *     recording --speed S [FILE]   writes 752x480 stereo at 30 Hz for S seconds and says what was lost, then as fast as
+ *     recording --speed S [FILE]   writes 752x480 stereo at 30 Hz for S seconds and prints losses, then as fast as
  *                                  the disk takes it
  */
 #define _XOPEN_SOURCE 700 /* mkdtemp, mkfifo, nanosleep */
@@ -70,7 +70,7 @@ static void make_header(void)
     rig.imu_offset_ns = -1234567;
     vfront_tuning_default(&tuning);
     tuning.detect_threshold = 33;
-    tuning.ego_seed = 2147483647;
+    tuning.first_track_id = 2147483647;
     header_make(&header, "test", "nowhere \"at\" all", &rig, &tuning, &info);
 }
 
@@ -79,7 +79,7 @@ static vfront_gyro_t gyro[5];
 static vfront_imu_t imu[7];
 static double rotation[9];
 
-/** Frame `index`: of each another format, kind of readings and rotation. */
+/** Frame `index`: of each another format, kind of samples and rotation. */
 static vfront_frame_t make_frame(uint32_t index)
 {
     static const vfront_format_t format[FRAMES] = {VFRONT_GREY8, VFRONT_GREY16, VFRONT_YUYV, VFRONT_NV12};
@@ -172,7 +172,7 @@ static void require_frame(reader_t *r, uint32_t index)
     REQUIRE(got->after_reset == (index == 2), "frame %u: reset", index);
     REQUIRE(reader_time_ns(r, index) == want.t_ns, "frame %u", index);
     REQUIRE(!f->gyro == !want.gyro && !f->imu == !want.imu && !f->R_cur_prev == !want.R_cur_prev, "frame %u", index);
-    REQUIRE(f->gyro_count == want.gyro_count && f->imu_count == want.imu_count, "frame %u: readings", index);
+    REQUIRE(f->gyro_count == want.gyro_count && f->imu_count == want.imu_count, "frame %u: samples", index);
     if (f->gyro_count) assert_memory_equal(f->gyro, want.gyro, f->gyro_count * sizeof *f->gyro);
     if (f->imu_count) assert_memory_equal(f->imu, want.imu, f->imu_count * sizeof *f->imu);
     if (f->R_cur_prev) assert_memory_equal(f->R_cur_prev, want.R_cur_prev, sizeof rotation);
@@ -235,8 +235,8 @@ static void test_config(void **state)
     (void)state;
     recording_header_t h = header;
     h.config[0].value++;
-    const char *said = header_other_config(&h);
-    REQUIRE(said && strstr(said, "VFRONT_CAMERAS: "), "%s", said ? said : "nothing");
+    const char *mismatch = header_other_config(&h);
+    REQUIRE(mismatch && strstr(mismatch, "VFRONT_CAMERAS: "), "%s", mismatch ? mismatch : "nothing");
 }
 
 static void test_crc(void **state)
@@ -289,7 +289,7 @@ static size_t header_end(void)
     return RECORDING_MAGIC_BYTES + CHUNK_HEAD_BYTES + c.bytes;
 }
 
-/** The power is cut at every byte: all frames before are there, and the file says that its end is missing; zeros behind
+/** The power is cut at every byte: all frames before are there, and its end is reported missing; zeros behind
  *  the cut, as file systems leave them, change nothing. */
 static void test_cut(void **state)
 {
@@ -309,12 +309,12 @@ static void test_cut(void **state)
             continue;
         }
         must(error); /* a payload that ends in zeros of its own may be whole with those behind the cut */
-        const uint32_t least = frames_within(length);
+        const uint32_t min = frames_within(length);
         const char *trouble = reader_trouble(r, &is_cut);
         REQUIRE(trouble && is_cut, "cut at %zu: %s", length, trouble ? trouble : "no trouble");
-        REQUIRE(reader_frames(r) >= least && reader_frames(r) <= frames_within(length + zeros), "cut at %zu: %u frames",
+        REQUIRE(reader_frames(r) >= min && reader_frames(r) <= frames_within(length + zeros), "cut at %zu: %u frames",
                 length, reader_frames(r));
-        if (length % 37 == 0 || length + 40 > whole_bytes || reader_frames(r) > least)
+        if (length % 37 == 0 || length + 40 > whole_bytes || reader_frames(r) > min)
             for (uint32_t i = 0; i < reader_frames(r); i++) require_frame(r, i);
         reader_close(r);
     }
@@ -351,13 +351,13 @@ static void test_flip(void **state)
     close(file);
 }
 
-/** A chunk that says that it is large in a small file takes no memory. */
-static void test_claim(void **state)
+/** A chunk whose head has a large size in a small file takes no memory. */
+static void test_declared_size(void **state)
 {
     (void)state;
     uint8_t head[CHUNK_HEAD_BYTES];
     reader_t *r;
-    chunk_t c = {CHUNK_HEADER, CHUNK_BYTES_MOST, 0, 0, 0};
+    chunk_t c = {CHUNK_HEADER, CHUNK_BYTES_MAX, 0, 0, 0};
     uint8_t bytes[RECORDING_MAGIC_BYTES + CHUNK_HEAD_BYTES];
     memcpy(bytes, RECORDING_MAGIC, RECORDING_MAGIC_BYTES);
     chunk_write_head(head, &c);
@@ -403,7 +403,7 @@ static void test_slow(void **state)
     assert_int_equal(mkfifo(fifo, 0600), 0);
     int from = open(fifo, O_RDONLY | O_NONBLOCK);
     assert_true(from >= 0);
-    must(recorder_open(&r, fifo, RECORDER_BUFFER_LEAST_BYTES, &header));
+    must(recorder_open(&r, fifo, RECORDER_BUFFER_MIN_BYTES, &header));
     fcntl(from, F_SETFL, 0);
     for (uint32_t i = 0; i < SLOW_FRAMES; i++) {
         const vfront_frame_t f = make_frame(i % FRAMES);
@@ -413,7 +413,7 @@ static void test_slow(void **state)
     recorder_counts(r, &n);
     assert_int_equal(pthread_create(&thread, NULL, drain, &from), 0);
     const struct timespec moment = {0, 200000000};
-    nanosleep(&moment, NULL); /* there is room again: what was lost is said, then frames go on */
+    nanosleep(&moment, NULL); /* there is room again: what was lost is recorded, then frames go on */
     const vfront_frame_t last = make_frame(0);
     recorder_frame(r, &last, 0);
     must(recorder_close(r));
@@ -435,7 +435,7 @@ static void test_slow(void **state)
         if (c.type == CHUNK_LOST) lost += bytes_get(&b, 4);
         if (c.type == CHUNK_END) assert_true(bytes_get(&b, 4) == n.frames + 1 && bytes_get(&b, 4) == n.frames_lost);
     }
-    REQUIRE(lost == n.frames_lost, "%" PRIu64 " said", lost);
+    REQUIRE(lost == n.frames_lost, "%" PRIu64 " recorded as lost", lost);
     reader_close(back);
 }
 
@@ -443,14 +443,14 @@ static void test_full(void **state)
 {
     (void)state;
     recorder_t *r;
-    must(recorder_open(&r, "/dev/full", RECORDER_BUFFER_LEAST_BYTES, &header));
+    must(recorder_open(&r, "/dev/full", RECORDER_BUFFER_MIN_BYTES, &header));
     for (uint32_t i = 0; i < SLOW_FRAMES; i++) {
         const vfront_frame_t f = make_frame(i % FRAMES);
         recorder_frame(r, &f, 0);
     }
     const char *error = recorder_close(r);
     REQUIRE(error && strstr(error, "/dev/full: No space left"), "%s", error ? error : "nothing");
-    error = recorder_open(&r, "/nowhere/x.vfr", RECORDER_BUFFER_LEAST_BYTES, &header);
+    error = recorder_open(&r, "/nowhere/x.vfr", RECORDER_BUFFER_MIN_BYTES, &header);
     REQUIRE(error && !r && strstr(error, "/nowhere/x.vfr: No such file"), "%s", error ? error : "nothing");
 }
 
@@ -460,7 +460,7 @@ static void test_unfit(void **state)
     (void)state;
     recorder_t *r;
     recorder_counts_t n;
-    must(recorder_open(&r, other, RECORDER_BUFFER_LEAST_BYTES, &header));
+    must(recorder_open(&r, other, RECORDER_BUFFER_MIN_BYTES, &header));
     vfront_frame_t f = make_frame(0);
     f.picture[0].memory = VFRONT_DEVICE_MEMORY;
     recorder_frame(r, &f, 0);
@@ -528,7 +528,7 @@ static void throw_at_readers(uint64_t runs, uint64_t seed)
     REQUIRE(runs < 1000 || taken > runs / 100, "%" PRIu64 " of %" PRIu64 " taken", taken, runs);
 }
 
-static void test_wild(void **state)
+static void test_random_bytes(void **state)
 {
     (void)state;
     throw_at_readers(20000, 1);
@@ -578,7 +578,7 @@ static int measure(double seconds, const char *file, double rate_hz)
     printf("recording: %.1f s, 752x480 of %d cameras at %.1f Hz: %u frames recorded, %u lost, %.1f MB/s, "
            "most in the buffer %.1f of %.1f MB, longest call %.2f ms%s%s\n",
            took_s, CAMERAS, frames / took_s, n.frames, n.frames_lost, (double)n.bytes * 1e-6 / took_s,
-           (double)n.most_bytes * 1e-6, RECORDER_BUFFER_BYTES * 1e-6, longest_s * 1e3, error ? "; " : "",
+           (double)n.peak_bytes * 1e-6, RECORDER_BUFFER_BYTES * 1e-6, longest_s * 1e3, error ? "; " : "",
            error ? error : "");
     remove(file);
     return error != NULL || (rate_hz > 0 && n.frames_lost);
@@ -612,10 +612,10 @@ static int tear_down(void **state)
 int main(int count, char **word)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_crc),  cmocka_unit_test(test_round), cmocka_unit_test(test_config),
-        cmocka_unit_test(test_cut),  cmocka_unit_test(test_flip),  cmocka_unit_test(test_claim),
-        cmocka_unit_test(test_slow), cmocka_unit_test(test_full),  cmocka_unit_test(test_unfit),
-        cmocka_unit_test(test_wild),
+        cmocka_unit_test(test_crc),          cmocka_unit_test(test_round), cmocka_unit_test(test_config),
+        cmocka_unit_test(test_cut),          cmocka_unit_test(test_flip),  cmocka_unit_test(test_declared_size),
+        cmocka_unit_test(test_slow),         cmocka_unit_test(test_full),  cmocka_unit_test(test_unfit),
+        cmocka_unit_test(test_random_bytes),
     };
     if (count > 2 && strcmp(word[1], "--speed") == 0) {
         const char *file = count > 3 ? word[3] : "recording-speed.vfr";

@@ -88,7 +88,7 @@ def pictures(payload, cameras=2):
 def record_and_replay(replay, folder):
     script, file = folder / "faults.txt", folder / "a.vfr"
     script.write_text(FAULTS)
-    code, first, said = run(replay, "--frames", "14", "--set", "window=1", *LIGHT, "--fault", script, "--record", file, SIZE)
+    code, first, said = run(replay, "--frames", "14", "--set", "vio=1", *LIGHT, "--fault", script, "--record", file, SIZE)
     check("record", code == 0, said)
     parts = chunks(file.read_bytes())
     kinds = [c[0] for c in parts]
@@ -104,13 +104,20 @@ def record_and_replay(replay, folder):
     code, again, said = run(replay, "--record", folder / "b.vfr", file)
     one, other = parts, chunks((folder / "b.vfr").read_bytes())
     check("a recording of a recording", [c[3] for c in one if c[0] == FRAME] == [c[3] for c in other if c[0] == FRAME])
-    code, again, _ = run(replay, "--set", "ego_seed=7", file)
-    check("another run", code == 0 and "results are not compared: ego_seed" in again, again)
+    code, again, _ = run(replay, "--set", "ego_error_mpx=999", file)
+    check("another run", code == 0 and "results are not compared: ego_error_mpx" in again, again)
     code, again, said = run(replay, "--set", "deadline_us=1", file)
     check("a value that changes no bit", code == 0 and "14 of 14" in again, again + said)
     code, first, _ = run(replay, "--frames", "4", "--pairs", "--record", folder / "p.vfr", SIZE)
     code, again, said = run(replay, folder / "p.vfr")
     check("resets are in it", code == 0 and "4 of 4 results" in again, again + said)
+    code, again, said = run(replay, "tests/examples/recording-0.7.vfr")
+    # 0.8 has other bits: the state of the pair goes by the scatter of the matches
+    check("a recording of 0.7", code == 1 and "3 frames" in again and "first other one in frame 0, stereo" in again, again + said)
+    code, _, said = run(replay, "--set", "window=1")
+    check("an old name", code == 2 and "window is now vio" in said, said)
+    code, _, said = run(replay, "--set", "ego_seed=1")
+    check("a removed name", code == 2 and "ego_seed: removed in 0.8.0" in said, said)
     return parts
 
 
@@ -132,7 +139,7 @@ def change(replay, folder, parts):
             c[results[2]][3][36 + 8 * stages.index(name)] ^= 1
         return at
 
-    for name in ["ingest", "track", "describe", "match", "window", "ego", "report"]:
+    for name in ["ingest", "track", "describe", "match", "vio", "ego", "report"]:
         said_of(digest(name), f"frame 2: differs from the recording, first in the stage {name}")
 
     def pixels(c):
@@ -141,7 +148,7 @@ def change(replay, folder, parts):
     said_of(pixels, "frame 3: differs from the recording, first in the stage ingest")
 
     def seed(c):
-        at = c[0][3].index(b"\x08ego_seed") + 9
+        at = c[0][3].index(b"\x0dego_error_mpx") + 14
         c[0][3][at:at + 4] = struct.pack("<i", 99)
     said_of(seed, "frame 1: differs from the recording, first in the stage ego")
 
@@ -150,9 +157,9 @@ def change(replay, folder, parts):
     said_of(late, "frame 2: VFRONT_E_TIME, in the recording VFRONT_OK")
 
     def name(c):
-        at = c[0][3].index(b"\x08ego_seed") + 1
+        at = c[0][3].index(b"\x0dego_error_mpx") + 1
         c[0][3][at:at + 4] = b"EGO_"
-    said_of(name, "tuning value EGO_seed: this build has none of that name")
+    said_of(name, "tuning value EGO_error_mpx: this build has none of that name")
 
     def size(c):
         struct.pack_into("<i", c[frames[4]][3], 26, 321)
@@ -187,10 +194,10 @@ def fly(companion, replay, folder):
     sent = [row for row in table(out / "recording" / "mavlink.csv")]
     check("every byte of its link", all(row["direction"] == "sent" and row["link"] == "0" for row in sent) and
           bytes.fromhex("".join(row["bytes"] for row in sent)) == bytes_out.read_bytes() and len(sent) >= 20, sent[:3])
-    readings = table(out / "recording" / "readings.csv")
-    as_they_came = [row["t_ns"] for row in readings if row["source"] == "imu"]
-    in_frames = {row["t_ns"] for row in readings if row["source"] != "imu"}
-    check("every reading once", len(set(as_they_came)) == len(as_they_came) > 150 and in_frames <= set(as_they_came), len(as_they_came))
+    samples = table(out / "recording" / "samples.csv")
+    as_they_came = [row["t_ns"] for row in samples if row["source"] == "imu"]
+    in_frames = {row["t_ns"] for row in samples if row["source"] != "imu"}
+    check("every sample once", len(set(as_they_came)) == len(as_they_came) > 150 and in_frames <= set(as_they_came), len(as_they_came))
     check("what it said", any("GOOD" in row["text"] or "good" in row["text"] for row in table(out / "recording" / "events.csv")))
 
 
@@ -204,7 +211,7 @@ def export(replay, dense, folder):
     file, out = folder / "m.vfr", folder / "out"
     script = folder / "faults.txt"
     script.write_text("9 camera1 stop\n")
-    run(replay, "--frames", "24", "--set", "window=1", *LIGHT, "--fault", script, "--record", file, SIZE)
+    run(replay, "--frames", "24", "--set", "vio=1", *LIGHT, "--fault", script, "--record", file, SIZE)
     code, _, said = run(replay, "--out", out, "--export", "mcap", "--export", "csv", file)
     check("export", code == 0, said)
     with open(out / "replay.mcap", "rb") as stream:
@@ -248,8 +255,8 @@ def export(replay, dense, folder):
     check("path", len(messages["/path"]) > 1 and len(messages["/path"][-1][1]["poses"]) > 5)
     digests = table(out / "recording" / "digests.csv")
     check("digests.csv", [d["report"] for d in digests] == [r.split()[2] for r in (out / "digest.txt").read_text().splitlines()])
-    readings = [r for r in table(out / "recording" / "readings.csv") if r["source"] == "frame"]
-    check("readings.csv", len(readings) == sum(struct.unpack_from("<QIBBIII", c[3])[5] for c in frames) > 100)
+    samples = [r for r in table(out / "recording" / "samples.csv") if r["source"] == "frame"]
+    check("samples.csv", len(samples) == sum(struct.unpack_from("<QIBBIII", c[3])[5] for c in frames) > 100)
     check("events.csv", [r["text"] for r in table(out / "recording" / "events.csv")] == ["camera1 stop"])
 
     out = folder / "dense"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures that replay rectifies to be looked at (examples/rectified.h). Two cameras look at a pattern in the sky,
+/* Pictures that replay rectifies to be looked at (examples/replay/rectified.h). Two cameras look at a pattern in the
+ * sky,
  * each through its lens and from its own attitude; what comes out must be the pattern as the pinholes see it. The
  * raw pictures are drawn with the inverse of what is tested: the bearing of each pixel. */
 #include <math.h>
@@ -13,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "examples/rectified.h"
+#include "examples/replay/rectified.h"
 
 #define WIDTH 256
 #define HEIGHT 192

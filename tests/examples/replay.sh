@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# replay as a program: messages and exit codes for bad input, files that agree with each other, examples/README.md in step with --help.
+# replay as a program: messages and exit codes for bad input, files that agree with each other, examples/replay/README.md in step with --help.
 #   tests/examples/replay.sh REPLAY [REPLAY-WITH-DISPARITIES-AND-STIXELS [REPLAY-ON-THE-FAKE-CUDA-RUNTIME]]
 set -u
 full() { echo "$(cd "$(dirname "$1")" && pwd)/$(basename "$1")"; }
 replay=$(full "$1")
 dense=${2:+$(full "$2")}
 fake=${3:+$(full "$3")}
-manual=$(cd "$(dirname "$0")/../../examples" && pwd)/README.md
+manual=$(cd "$(dirname "$0")/../../examples/replay" && pwd)/README.md
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
@@ -39,14 +39,14 @@ at_keypoints() { # keypoints.csv, another file, its columns: frame, frames back,
         NR == FNR {place[$1, $2, seen[$1, $2]++] = $3 "," $4; next}
         place[$frame - back, camera, $at] != $x "," $y {print FILENAME ":" FNR ": " $0; exit wrong = 1} END {exit wrong}' "$1" "$2"
 }
-settled_near() { # keypoints.csv, matches.csv; true when half of the matches settled, each within 12 px of its key point and some off whole pixels
+settled_near() { # keypoints.csv, matches.csv; true when half of the matches refined, each within 12 px of its key point and some off whole pixels
     awk -F, '
         FNR == 1 {next}
         NR == FNR {if ($2 == 0) {n = seen[$1]++; x[$1, n] = $3; y[$1, n] = $4} next}
         {all++}
-        $10 == 1 {settled++; off = ($4 - x[$1, $2]) ^ 2 + ($5 - y[$1, $2]) ^ 2; parts += off > 0.01}
+        $10 == 1 {refined++; off = ($4 - x[$1, $2]) ^ 2 + ($5 - y[$1, $2]) ^ 2; parts += off > 0.01}
         $10 == 1 && off > 144 {print FILENAME ":" FNR ": " $0; exit wrong = 1}
-        END {exit wrong || 2 * settled < all || 2 * parts < settled}' "$1" "$2"
+        END {exit wrong || 2 * refined < all || 2 * parts < refined}' "$1" "$2"
 }
 chained() { # matches.csv; true when each match of age 2 and up goes on with the chain of its number, and there are some
     awk -F, '
@@ -99,14 +99,14 @@ cmp -s digest.1 good/digest.txt || { echo "a second run differs"; bad=1; }
 documented() { grep -qF -- "| $(head -1 "$1" | sed 's/,/, /g') |" "$manual"; }
 "$replay" --help | grep -oE '^  --[a-z-]+' | tr -d ' ' | sort >help.txt
 grep -oE '^\| `--[a-z-]+' "$manual" | tr -d '|` ' | sort >manual.txt
-check 'options of --help (left) and of examples/README.md (right) differ' diff help.txt manual.txt
+check 'options of --help (left) and of examples/replay/README.md (right) differ' diff help.txt manual.txt
 check '--help lists no options' [ "$(wc -l <help.txt)" -gt 10 ]
 for f in tracks keypoints descriptors depth matches motion; do
-    check "examples/README.md has other columns of $f.csv" documented good/$f.csv
+    check "examples/replay/README.md has other columns of $f.csv" documented good/$f.csv
 done
 
 # Key points and descriptors: columns, ranges, and that the files agree with each other and with the table.
-check 'keypoints.csv has other columns' head_is good/keypoints.csv frame,camera,x_px,y_px,level,score,angle_rad,weak,cell,bx,by,bz
+check 'keypoints.csv has other columns' head_is good/keypoints.csv frame,camera,x_px,y_px,level,score,angle_rad,low,cell,bx,by,bz
 check 'descriptors.csv has other columns' head_is good/descriptors.csv frame,camera,index,descriptor
 check 'a key point is out of its range' rows good/keypoints.csv \
     '$3 > 0 && $3 < 320 && $4 > 0 && $4 < 240 && $5 < 8 && $6 > 0 && $7 * $7 < 9.8697 && $8 * $8 == $8 && NF == 12'
@@ -146,7 +146,7 @@ check 'fewer than half of the tracks have a partner' \
     awk -F, 'NR > 1 && $12 != "" {n++; with += $18 != ""} END {exit 2 * with < n}' good/tracks.csv
 depth_head=frame,keypoint,partner,x0_px,y0_px,x1_px,y1_px,depth_m,sigma_m,distance
 check 'depth.csv has other columns' head_is good/depth.csv $depth_head
-check 'matches.csv has other columns' head_is good/matches.csv frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,settled,id,age,agrees
+check 'matches.csv has other columns' head_is good/matches.csv frame,keypoint,before,x_px,y_px,x_before_px,y_before_px,distance,second,refined,id,age,agrees
 check 'not over 100 depths in each frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 0; i < 4; i++) if (n[i] <= 100) exit 1}' good/depth.csv
 check 'no matches after the first frame' awk -F, 'NR > 1 {n[$1]++} END {for (i = 1; i < 4; i++) if (n[i] <= 100) exit 1}' good/matches.csv
 check 'a depth is out of its range' rows good/depth.csv '$8 > 0.1 && $8 < 1000 && $9 > 0 && $10 >= 0 && $10 <= 100 && NF == 10'
@@ -156,7 +156,7 @@ check 'depth.csv and keypoints.csv differ on where a key point is' at_keypoints 
 check 'partners are not one to one' one_to_one good/depth.csv 2 3
 awk -F, 'NR == 1 || $10 == 0' good/matches.csv >unsettled.csv
 check 'a match that did not settle is not where its key point is' at_keypoints good/keypoints.csv unsettled.csv 1 0 0 2 4 5
-check 'a match settled far from its key point, or none did' settled_near good/keypoints.csv good/matches.csv
+check 'a match refined far from its key point, or none did' settled_near good/keypoints.csv good/matches.csv
 awk -F, 'NR == 1 || $12 == 1' good/matches.csv >first.csv
 check 'a chain of matches does not begin at its key point' at_keypoints good/keypoints.csv first.csv 1 1 0 3 6 7
 check 'a match does not go on from where the one before ended' chained good/matches.csv
@@ -185,7 +185,7 @@ check 'depths of one camera' [ ! -e partners/depth.csv ]
 check 'a warning that nobody asked for' [ "$(grep -c '^replay: ' out.txt)" -eq 0 ]
 fly 0 '^replay: no depth: there is one camera' --mono --overlay=depth
 fly 0 '^replay: no depth: camera 0 is not calibrated' --calibration=none
-check 'no depth: not said once' once '^replay: no depth: '
+check 'no depth: not reported once' once '^replay: no depth: '
 check 'a bearing without calibration' rows partners/keypoints.csv '$10 == 0 && $11 == 0 && $12 == 0'
 check 'depths without calibration' [ ! -e partners/depth.csv ]
 
@@ -213,7 +213,7 @@ check 'trajectory_kitti.txt has not a line a frame' size_is good/trajectory_kitt
 check 'both files of the path differ on where the camera was' awk '
     NR == FNR {x[FNR] = $2 " " $3 " " $4; next} x[FNR] != $4 " " $8 " " $12 {exit wrong = 1} END {exit wrong}' \
     good/trajectory.txt good/trajectory_kitti.txt
-check 'path.svg is not whole' [ "$(tail -1 good/path.svg)" = '</svg>' ]
+check 'trajectory.svg is not whole' [ "$(tail -1 good/trajectory.svg)" = '</svg>' ]
 expect 0 'motion +relative: good [0-9.]+ %, rotation [0-9.]+ %, few [0-9.]+ %, unsure [0-9.]+ %, frozen [0-9.]+ % of 2 steps' \
     --port host --frames 3 --mono --out path synthetic:320x240
 check 'NEES of one camera' [ "$(grep -c NEES out.txt)" -eq 0 ]
@@ -222,8 +222,8 @@ check 'no rotation in the table' grep -qE 'rotation (off )?by [0-9.e-]+ deg a fr
 check 'lengths of unknown origin' once 'm, lengths of steps from ground truth'
 expect 0 'accuracy +no ground truth' --port host --frames 3 --mono --truth=none --out path synthetic:320x240
 check 'the ground truth of an earlier run is still there' [ ! -e path/truth.txt ]
-check 'lengths are not said to be unknown' once 'steps, their lengths are not known'
-check 'path.svg has metres' [ "$(grep -c 'steps\]' path/path.svg)" -eq 3 ]
+check 'lengths are not reported as unknown' once 'steps, their lengths are not known'
+check 'trajectory.svg has metres' [ "$(grep -c 'steps\]' path/trajectory.svg)" -eq 3 ]
 expect 0 'NEES (0\.[2-9]|[12]\.)[0-9]* a degree of freedom, 0 of 5 motions' --port host --frames 6 synthetic:320x240
 check 'no scale in the table' grep -qE 'scale [+-][0-2]\.[0-9]+ %: lengths' out.txt
 check 'no drift in the table' once 'drift [0-9.e-]* % and'
@@ -231,7 +231,7 @@ check 'overruns without the deadline' grep -qE '^overruns +[0-6] of 6 steps, ove
 expect 0 'no drift: the camera stays within 0.0[0-9]* m; [0-9.e-]+ m and [0-9.e-]+ deg off at the end' --port host --frames 3 synthetic:320x240
 check 'drift of a camera without a way' [ "$(grep -c 'drift [0-9]' out.txt)" -eq 0 ]
 expect 0 'motion +none: ego is 0' --port host --frames 2 --set ego=0 --out path synthetic:320x240
-for f in motion.csv trajectory.txt trajectory_kitti.txt path.svg; do check "the $f of an earlier run is still there" [ ! -e path/$f ]; done
+for f in motion.csv trajectory.txt trajectory_kitti.txt trajectory.svg; do check "the $f of an earlier run is still there" [ ! -e path/$f ]; done
 expect 0 '^replay: no motion: camera 0 is not calibrated' \
     --port host --frames 2 --calibration=none --overlay=motion --out path synthetic:320x240
 expect 0 'motion +none: camera 0 is not calibrated' --port host --frames 2 --mono --calibration=none synthetic:320x240
@@ -254,7 +254,7 @@ check 'covariance.csv and motion.csv differ' awk -F, '
     {rows++; if (off(s[$1, $2, 0] ^ 2, $3) || off(s[$1, $2, 1] ^ 2, $9) || off(s[$1, $2, 2] ^ 2, $14) || off(s[$1, $2, 5] ^ 2, $23) || NF != 23) exit wrong = 1}
     END {exit wrong || rows != motions || !rows}' good/motion.csv good/covariance.csv
 
-# States of an IMU: that of the rendered flight, with --set window=1.
+# States of an IMU: that of the rendered flight, with --set vio=1.
 fly() { # exit code, pattern, the rest of the arguments: a run into the same folder
     code=$1 pattern=$2
     shift 2
@@ -263,12 +263,13 @@ fly() { # exit code, pattern, the rest of the arguments: a run into the same fol
 states() { cut -d, -f3 state/state.csv | sed 1d | uniq -c | awk '{printf "%s %s ", $1, $2}'; }
 of_state() { [ -e state/state.csv ] && [ -e state/trajectory_state.txt ] && [ -e state/truth_state.txt ] && [ -e state/state.svg ]; }
 none_of_state() { ! ls state/state.csv state/trajectory_state.txt state/truth_state.txt state/state.svg 2>/dev/null | grep -q .; }
-fly 0 'state +good 8[0-9]\.[0-9] %, coasting 0.0 %, stereo 0.0 %, lost 0.0 %, initialising 1[0-9]\.[0-9] %, none 0.0 % of 30 frames' --frames 30 --set window=1 synthetic:320x240
+fly 0 'state +good 8[0-9]\.[0-9] %, coasting 0.0 %, stereo 0.0 %, lost 0.0 %, initialising 1[0-9]\.[0-9] %, none 0.0 % of 30 frames' --frames 30 --set vio=1 synthetic:320x240
 check 'a file of states is missing' of_state
-check 'state.csv has other columns than examples/README.md' documented state/state.csv
+check 'state.csv has other columns than examples/replay/README.md' documented state/state.csv
 check 'state.csv: not all rows have the columns of the first' columns_agree state/state.csv
 check 'the first state is not that of the table' awk -F, -v s="$(sed -n 's/.*first one after \([0-9.]*\) s; began anew 0 times/\1/p' out.txt)" '
     $3 == "good" {found = 1; exit} NR > 1 {n++} END {exit !found || (s - n / 30) ^ 2 > 0.0001}' state/state.csv
+check 'the state is no source of predictions' awk -F, 'NR > 1 {seen[$2]++} END {exit !(seen["state rotation"] + seen["state"] > 20) || seen["?"]}' state/prediction.csv
 check 'a frame without a state has one' rows state/state.csv '($3 == "good") == ($11 != "") && NF == 43'
 check 'trajectory_state.txt has not a line a state' size_is state/trajectory_state.txt "$(grep -c ,good, state/state.csv)"
 check 'ground truth of states has not a line a state' size_is state/truth_state.txt "$(grep -c ,good, state/state.csv)"
@@ -280,38 +281,38 @@ check 'no errors in state.svg' [ "$(grep -c 'error of ' state/state.svg)" -eq 9 
 check 'no NEES of states' grep -qE 'NEES position [0-9.e-]+, 0 of [0-9]+ beyond 99.9 %; attitude [0-9.e-]+, 0 of [0-9]+ beyond 99.9 %; 3 is right' out.txt
 for f in state.csv trajectory_state.txt truth_state.txt state.svg; do cp state/$f again-$f; done
 cp state/motion.csv motion.1
-fly 0 'state +good' --frames 30 --set window=1 synthetic:320x240
+fly 0 'state +good' --frames 30 --set vio=1 synthetic:320x240
 for f in state.csv trajectory_state.txt truth_state.txt state.svg; do check "$f differs in a second run" cmp -s state/$f again-$f; done
-fly 0 'state +none: window is 0' --frames 8 --set window=0 synthetic:320x240
+fly 0 'state +none: vio is 0' --frames 8 --set vio=0 synthetic:320x240
 check 'the states of an earlier run are still there' none_of_state
-fly 0 'state +none: there are no readings of an IMU' --frames 8 synthetic:320x240
-fly 0 '^ +no ground truth$' --frames 20 --set window=1 --truth=none synthetic:320x240
+fly 0 'state +none: there are no samples of an IMU' --frames 8 synthetic:320x240
+fly 0 '^ +no ground truth$' --frames 20 --set vio=1 --truth=none synthetic:320x240
 check 'ground truth of states without ground truth' [ ! -e state/truth_state.txt ]
 check 'errors in state.svg without ground truth' [ "$(grep -c 'error of ' state/state.svg)" -eq 0 ]
 check 'no deviations at the end' grep -qE 'at the end deviations of [0-9.e-]+ m, [0-9.e-]+ deg of tilt, [0-9.e-]+ deg of yaw' out.txt
-fly 0 'no state: initialising in 3 of 3 frames' --frames 3 --set window=1 synthetic:320x240
+fly 0 'no state: initialising in 3 of 3 frames' --frames 3 --set vio=1 synthetic:320x240
 check 'other states than those of three frames' [ "$(states)" = '3 initialising ' ]
 check 'a trajectory, or a plot, without a state' [ ! -s state/trajectory_state.txt ] && [ ! -e state/state.svg ]
-fly 0 'no state: no frame had readings of an IMU' --frames 3 --set window=1 --no-gyro --mono synthetic:320x240
-fly 0 'no tilt: two cameras alone' --frames 40 --set window=1 --no-gyro synthetic:320x240
-check 'not by two cameras alone without readings' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising stereo ' ]
-check 'a state without readings has no line' [ "$(grep -c ',stereo,' state/state.csv)" -eq "$(wc -l <state/trajectory_state.txt)" ]
+fly 0 'no state: no frame had samples of an IMU' --frames 3 --set vio=1 --no-gyro --mono synthetic:320x240
+fly 0 'no tilt: two cameras alone' --frames 40 --set vio=1 --no-gyro synthetic:320x240
+check 'not by two cameras alone without samples' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising stereo ' ]
+check 'a state without samples has no line' [ "$(grep -c ',stereo,' state/state.csv)" -eq "$(wc -l <state/trajectory_state.txt)" ]
 check 'no NEES by two cameras alone' grep -qE 'NEES position [0-9.e-]+, [0-9]+ of 2[0-9] beyond' out.txt
 printf '0s-0.7s gyro gap\n' >outage.txt
-fly 0 'began anew 1 times' --frames 40 --set window=1 --fault outage.txt synthetic:320x240
-check 'not good once there are readings' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising stereo good ' ]
-fly 0 'state +none: with --pairs the frames are no sequence' --frames 3 --set window=1 --pairs synthetic:320x240
-fly 0 'no state: initialising in 20 of 20 frames' --frames 20 --set window=1 --mono synthetic:320x240
-fly 0 'no state: initialising in 3 of 3 frames' --frames 3 --set window=1 --failover synthetic:320x240
-fly 2 'VFRONT_E_TUNING: .*ego' --set window=1 --set ego=0 synthetic:320x240
-fly 1 'window needs a calibrated camera' --set window=1 --calibration=none synthetic:320x240
+fly 0 'began anew 1 times' --frames 40 --set vio=1 --fault outage.txt synthetic:320x240
+check 'not good once there are samples' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising stereo good ' ]
+fly 0 'state +none: with --pairs the frames are no sequence' --frames 3 --set vio=1 --pairs synthetic:320x240
+fly 0 'no state: initialising in 20 of 20 frames' --frames 20 --set vio=1 --mono synthetic:320x240
+fly 0 'no state: initialising in 3 of 3 frames' --frames 3 --set vio=1 --failover synthetic:320x240
+fly 2 'VFRONT_E_TUNING: .*ego' --set vio=1 --set ego=0 synthetic:320x240
+fly 1 'vio needs a calibrated camera' --set vio=1 --calibration=none synthetic:320x240
 printf '0.7s-0.9s both black\n1.2s-1.7s gyro gap\n' >outage.txt
-fly 0 'first one after 0.[12][0-9] s; began anew 0 times' --frames 70 --set window=1 --fault outage.txt synthetic:320x240
+fly 0 'first one after 0.[12][0-9] s; began anew 0 times' --frames 70 --set vio=1 --fault outage.txt synthetic:320x240
 check 'not coasting in the dark, by stereo in a gap, good behind both' [ "$(states | sed 's/[0-9][0-9]* //g')" = 'initialising good coasting good stereo good ' ]
 check 'a frame of the gap has no line' [ "$(grep -cE ',(good|coasting|stereo),' state/state.csv)" -eq "$(wc -l <state/trajectory_state.txt)" ]
 printf '0.7s-1.5s both black\n0.7s-1.5s gyro gap\n' >outage.txt
-fly 0 'first one after 0.[12][0-9] s; began anew 1 times' --frames 70 --set window=1 --fault outage.txt synthetic:320x240
-check 'not lost without pictures and readings, or not good behind' [ "$(states | sed 's/[0-9][0-9]* //g; s/coasting //; s/stereo //')" = 'initialising good lost good ' ]
+fly 0 'first one after 0.[12][0-9] s; began anew 1 times' --frames 70 --set vio=1 --fault outage.txt synthetic:320x240
+check 'not lost without pictures and samples, or not good behind' [ "$(states | sed 's/[0-9][0-9]* //g; s/coasting //; s/stereo //')" = 'initialising good lost good ' ]
 check 'no restart in state.svg' [ "$(grep -cE "stroke-dasharray='4 3' d='M" state/state.svg)" -eq 9 ]
 check 'the lost state is written' [ "$(grep -cE ',(good|coasting|stereo),' state/state.csv)" -eq "$(wc -l <state/trajectory_state.txt)" ]
 
@@ -333,7 +334,7 @@ check 'a script whose faults never begin changes results' cmp -s digest.6 fault-
 check 'the faults.csv of an earlier run is still there' [ ! -e fault-never/faults.csv ]
 fault stamps '2 clock back 1\n4 both duplicate'
 inject 0 'refused +2 frames: VFRONT_E_TIME 2' stamps
-check 'a refused frame is not said' grep -qE '^replay: synthetic:320x240: frame 2: vfront_step: VFRONT_E_TIME: ' out.txt
+check 'a refused frame is not reported' grep -qE '^replay: synthetic:320x240: frame 2: vfront_step: VFRONT_E_TIME: ' out.txt
 check 'faults.csv: statuses' [ "$(statuses stamps)" = 'ok ok VFRONT_E_TIME ok ok VFRONT_E_TIME ok ' ]
 check 'faults.csv has other columns' head_is fault-stamps/faults.csv input,t_ns,faults,status,frame
 check 'faults.csv: a row of a duplicate' grep -qx '4,1133333332,both duplicate,VFRONT_E_TIME,' fault-stamps/faults.csv
@@ -341,7 +342,7 @@ check 'faults.csv: a frame after a refused one' grep -qx '3,1099999999,,ok,2' fa
 check 'health.csv has not a row for each frame that was taken' size_is fault-stamps/health.csv 6
 fault row '1-2 clock back 1'
 inject 0 'refused +2 frames: VFRONT_E_TIME 2' row
-check 'each frame of a row of refused ones is said' once 'vfront_step: VFRONT_E_TIME'
+check 'each frame of a row of refused ones is reported' once 'vfront_step: VFRONT_E_TIME'
 fault drop '2-3 both drop'
 inject 0 'faults +drop.txt: 2 frames of the input, 2 of them dropped, 0 duplicated' drop
 check 'faults.csv: dropped' [ "$(statuses drop)" = 'ok ok dropped dropped ok ok ' ]
@@ -351,7 +352,7 @@ sed 3,4d fault-never/truth.txt >truth.4
 check 'ground truth is not that of the frames that were taken' cmp -s truth.4 fault-drop/truth.txt
 fault gyro '2 gyro bias 99 99 99\n2 gyro bias 99 99 99'
 inject 0 'refused +1 frames: VFRONT_E_GYRO 1' gyro
-check 'refused readings are handed over again' [ "$(statuses gyro)" = 'ok ok VFRONT_E_GYRO ok ok ok ' ]
+check 'refused samples are handed over again' [ "$(statuses gyro)" = 'ok ok VFRONT_E_GYRO ok ok ok ' ]
 fault all '0- both drop'
 inject 1 'synthetic:320x240: not one frame was taken' all
 fault mono '\n3 camera1 black'
@@ -369,7 +370,7 @@ expect 0 'faults +.*faults.txt: [1-9][0-9]+ frames of the input, 1 of them dropp
 "$replay" --fault help | sed -n 's/^  \([a-z-]*\) .*/\1/p' | sort >kinds.txt
 kinds_documented() { while read -r kind; do grep -qE "^\|.*\`$kind[ \`]" "$manual" || { echo "$kind"; return 1; }; done <kinds.txt; }
 check '--fault help lists no kinds' [ "$(wc -l <kinds.txt)" -gt 20 ]
-check 'examples/README.md lacks a kind of fault' kinds_documented
+check 'examples/replay/README.md lacks a kind of fault' kinds_documented
 fault black '3 both black'
 inject 0 'faults +black.txt: 1 frames of the input' black --overlay=keypoints
 bytes_of() { cat "$1"* | wc -c; }
@@ -405,7 +406,7 @@ check 'key points are drawn without their orientation' differ "$(last flat)" "$(
 expect 0 '^replay: no stixels: (this build has no VFRONT_STIXELS|stixel is 0)' --port host --frames 1 --out draw-stixels --overlay=stixels kitti
 check 'stixels.csv without stixels' test ! -e draw-stixels/stixels.csv
 expect 0 '^replay: no disparities: (this build has no VFRONT_DENSE|dense is 0)' --port host --frames 1 --out draw-none --overlay=disparity kitti
-check 'no disparities: not said once' once '^replay: no disparities: '
+check 'no disparities: not reported once' once '^replay: no disparities: '
 check 'pictures of disparities without disparities' [ ! -e draw-none/disparity ]
 
 draw() { # name, the rest of the arguments: as above, the second frame of a flight
@@ -423,7 +424,7 @@ draw everything --overlay=all
 draw less --overlay=all --set stereo=0
 draw motion --overlay=motion
 draw motion-word --overlay motion
-draw motion-tracks --overlay=motion --set ego_matches=0
+draw motion-tracks --overlay=motion --set ego=2
 check '--overlay depth and --overlay=depth differ' cmp -s "$(last depth)" "$(last depth-word)"
 check 'an overlay of depths depends on matches' cmp -s "$(last depth)" "$(last depth-alone)"
 check 'no depths are drawn' differ "$(last depth)" "$(last depth-none)"
@@ -447,8 +448,8 @@ for i in 1 2 3 10; do texture sides/left$i.pgm $i && texture sides/right$i.pgm $
 pgm sides/disp_left1.pgm 160 120
 printf 'P0: 150 0 80 0 0 150 60 0 0 0 1 0\nP1: 150 0 80 -15 0 150 60 0 0 0 1 0\n' >sides.txt
 expect 0 'folder of left and right pictures., 4 frames' --port host --pairs --calibration=sides.txt --out pairs --overlay sides
-check 'other pictures are not said' once 'sides: 1 pictures begin with neither left nor right and are left out'
-check 'two cameras are not seen' once 'camera 1     160x120 px, calibrated, pinhole'
+check 'other pictures are not reported' once 'sides: 1 pictures begin with neither left nor right and are left out'
+check 'two cameras are not seen' once 'camera 1     160x120 px, calibrated, radtan without distortion'
 check 'pairs are not taken singly' grep -qE 'health +starting 4, tracking 0' out.txt
 check 'motion between pairs' once 'motion       none: with --pairs the frames are no sequence'
 check 'no depths of pairs' grep -qE 'partners +[0-9.]+ depths.*; no matches' out.txt
@@ -465,9 +466,9 @@ check 'a pair depends on those before it, or is not the last by number' cmp -s p
 expect 0 'hardly anything is followed from one picture to the next, in 3 of 3 steps: with --pairs' --port host alone
 expect 0 'hardly anything is followed from one picture to the next, in 3 of 3 steps' --port host --features-only alone
 expect 0 'frames' --port host --frames 6 synthetic:320x240
-check 'a sequence is said to be none' [ "$(grep -c 'hardly anything' out.txt)" -eq 0 ]
+check 'a sequence is taken for none' [ "$(grep -c 'hardly anything' out.txt)" -eq 0 ]
 expect 0 'frames' --port host --frames 6 --features-only synthetic:320x240
-check 'key points of a sequence are said to be of none' [ "$(grep -c 'hardly anything' out.txt)" -eq 0 ]
+check 'key points of a sequence are taken for those of none' [ "$(grep -c 'hardly anything' out.txt)" -eq 0 ]
 expect 0 'camera 0 +160x120' --port host --mono sides
 check '--mono takes right pictures' once 'left and right pictures), 4 frames'
 rm sides/right3.pgm && expect 1 'sides/left3.pgm and sides/right10.pgm differ in name; --mono takes left alone' --port host sides
@@ -515,17 +516,17 @@ expect 0 '3 frames with ground truth, 2 m' --port host kitti
 echo '0.05 0 0 0 0 0 0 1' >>kitti/groundtruth.txt
 expect 1 'kitti/groundtruth.txt:4: not after the time of the line before' --port host kitti
 rm kitti/groundtruth.txt kitti/calib.txt
-calib -50 >good.txt && try 0 'camera 1 +200x150 px, calibrated, pinhole' good.txt kitti
+calib -50 >good.txt && try 0 'camera 1 +200x150 px, calibrated, radtan without distortion' good.txt kitti
 expect 0 'baseline +0\.50000 m' --port host --frames 2 --calibration good.txt kitti
 expect 0 'baseline +0\.11000 m' --port host --frames 2 synthetic:128x96
-try 0 'good.txt: does not say how camera 0 sits on the IMU: no gyro' good.txt synthetic:128x96
+try 0 'good.txt: has no pose of camera 0 on the IMU: no gyro' good.txt synthetic:128x96
 try 0 'gyro +none' good.txt synthetic:128x96
 try 0 'camera 0 +128x96 px, not calibrated' none synthetic:128x96
 for o in --quiet --no-gyro; do "$replay" $o --port host --frames 4 --calibration=good.txt --mono --out out$o synthetic:128x96 >/dev/null 2>&1; done
-check 'gyro readings are used with a calibration that knows no IMU' cmp -s out--quiet/digest.txt out--no-gyro/digest.txt
+check 'gyro samples are used with a calibration that knows no IMU' cmp -s out--quiet/digest.txt out--no-gyro/digest.txt
 cp good.txt kitti/calib.txt && expect 0 'baseline +0\.50000 m' --port host --frames 2 kitti
 calib '' >kitti/calib.txt && expect 1 'kitti/calib.txt:2: P1 has 11 numbers instead of 12' --port host kitti
-expect 0 'camera 0 +128x96 px, calibrated, pinhole' --port host --frames 2 --mono kitti
+expect 0 'camera 0 +128x96 px, calibrated, radtan without distortion' --port host --frames 2 --mono kitti
 try 0 'baseline +0\.50000 m' good.txt kitti
 try 0 'camera 1 +200x150 px, not calibrated' none kitti
 calib 0 >one.txt && try 0 '^replay: no depth: the calibration does not put the cameras in different places' one.txt kitti
@@ -546,19 +547,19 @@ if "$replay" --calibration=chain.yaml --frames 1 --port host kitti 2>&1 | grep -
     try 1 'chain.yaml: this build has no libyaml to read it' chain.yaml kitti
     expect 0 'cam0/sensor.yaml: this build has no libyaml to read it: the camera counts as uncalibrated' --port host mav
 else
-    try 0 'camera 0 +128x96 px, calibrated, radial-tangential' chain.yaml kitti
+    try 0 'camera 0 +128x96 px, calibrated, radtan' chain.yaml kitti
     try 0 'camera 1 +200x150 px, calibrated, equidistant' chain.yaml kitti
     try 0 'baseline +0\.25000 m' chain.yaml kitti
     chain '640, 480' pinhole >other.yaml && try 1 'other.yaml: cam0: resolution 640x480, but the pictures are 128x96' other.yaml kitti
     chain '128, 96' omni >omni.yaml && try 1 'omni.yaml: cam0: camera_model omni: ' omni.yaml kitti
     try 1 'chain.yaml: only files sensor.yaml are given together' chain.yaml,chain.yaml kitti
     head -1 chain.yaml >lone.yaml && try 1 'lone.yaml: no cam1; --mono takes cam0 alone' lone.yaml kitti
-    expect 0 'camera 0 +64x48 px, calibrated, radial-tangential' --port host mav
+    expect 0 'camera 0 +64x48 px, calibrated, radtan' --port host mav
     mkdir mav/mav0/imu0
     imu() { sed "$1" imu.csv >mav/mav0/imu0/data.csv; }
     for i in 0 1 2 3 4; do echo "$i,0.0$i,0,0,0,0,9.8$i"; done >imu.csv && imu ''
     expect 0 'gyro +used, that of an IMU; its noise is not known' --port host --out imu mav
-    check 'not the readings up to each picture' [ "$(of_health imu/health.csv imu_readings)" = '0 2 2 ' ]
+    check 'not the samples up to each picture' [ "$(of_health imu/health.csv imu_samples)" = '0 2 2 ' ]
     imu '1s/^/#t\n/;4,5d' && expect 0 'imu +missing in 1 frames' --port host mav
     imu 's/0.03/0.03,0/' && expect 1 'imu0/data.csv:4: 7 numbers behind the time instead of 6: wx,wy,wz' --port host mav
     imu '2s/.....$//' && expect 1 'imu0/data.csv:2: 5 numbers behind the time instead of 6: wx,wy,wz' --port host mav
@@ -567,9 +568,9 @@ else
     imu 's/0.03/nan/' && expect 1 'imu0/data.csv:4: a number that is not finite' --port host mav
     imu '4s/^3/-3/' && expect 1 'imu0/data.csv:4: does not begin with a time .ns. and a comma' --port host mav
     imu '4s/^3/2/' && expect 1 'imu0/data.csv:4: not after the time of the line before' --port host mav
-    imu 's/.*/#/' && expect 1 'imu0/data.csv: no reading' --port host mav
+    imu 's/.*/#/' && expect 1 'imu0/data.csv: no sample' --port host mav
     imu 's/0.03/101/' && expect 1 'VFRONT_E_IMU: .*frame.imu.0..gyro_rad_s' --port host mav
-    check 'a refused reading is handed over again' grep -qE '^refused +1 frames: VFRONT_E_IMU 1' out.txt
+    check 'a refused sample is handed over again' grep -qE '^refused +1 frames: VFRONT_E_IMU 1' out.txt
     imu ''
     noise() { # line that is left out, or another command of sed
         sed "$1" >mav/mav0/imu0/sensor.yaml <<END
@@ -606,7 +607,7 @@ END
     expect 1 'state_groundtruth_estimate0/sensor.yaml: T_BS has 7 numbers instead of 16' --port host mav
     rm $truth/sensor.yaml && echo x >>$truth/data.csv && expect 1 'data.csv:7: not a line .t .ns.,x,y,z,qw,qx,qy,qz' --port host mav
     body 1 && printf 'P0: 60 0 32 0 0 60 24 0 0 0 1 0\n' >lone.txt
-    expect 0 'the calibration does not say how camera 0 sits on it: no ground truth' --port host --calibration=lone.txt mav
+    expect 0 'the calibration has no pose of camera 0 on it: no ground truth' --port host --calibration=lone.txt mav
     rm -r $truth && for i in 1 2 3; do echo "$i,$i.pgm"; done >mav/mav0/cam0/data.csv
     sensor "$turned" >mav/mav0/cam0/sensor.yaml
     sensor "$turned" >half.yaml && sed -i 's/64, 48/128, 96/' half.yaml
@@ -616,24 +617,24 @@ END
     try 0 'camera 0 +64x48 px, not calibrated' none mav
 fi
 
-# IMU readings of KITTI: at 200 Hz, from before the first picture to behind the last.
+# IMU samples of KITTI: at 200 Hz, from before the first picture to behind the last.
 expect 0 'imu\.csv .*wx,wy,wz' --help
 calib -50 >kitti/calib.txt
 awk 'BEGIN {print "#t,wx,wy,wz,ax,ay,az"; for (i = -10; i <= 42; i++) printf "%.6f,0.01,%g,-0.01,0.1,%g,9.8\n", i * 0.005, i * 1e-4, i * 1e-3}' >kitti/imu.csv
-expect 0 'T_cam0_imu|kitti: does not say how camera 0 sits on the IMU: no gyro' --port host kitti
+expect 0 'T_cam0_imu|kitti: has no pose of camera 0 on the IMU: no gyro' --port host kitti
 printf '0 -1 0 0.1\n0 0 -1 0.2\n1 0 0 0.3\n0 0 0 1\n' >T.txt && cp T.txt kitti/T_cam0_imu.txt
 expect 0 'gyro +used, that of an IMU; its noise is not known' --port host --out drive kitti
 check 'the IMU has another place than the cameras' grep -qE 'baseline +0\.50000 m' out.txt
-check 'not the readings from picture to picture' [ "$(of_health drive/health.csv imu_readings)" = '0 21 21 ' ]
-check 'readings that are no prior' awk -F, 'NR > 1 && $2 != "rotation" && $2 != "both" {exit wrong = 1} END {exit wrong || NR != 3}' drive/prediction.csv
+check 'not the samples from picture to picture' [ "$(of_health drive/health.csv imu_samples)" = '0 21 21 ' ]
+check 'samples that are no prior' awk -F, 'NR > 1 && $2 != "rotation" && $2 != "both" {exit wrong = 1} END {exit wrong || NR != 3}' drive/prediction.csv
 expect 0 'gyro +not used' --port host --no-gyro --out drive kitti
-check 'readings with --no-gyro' [ "$(of_health drive/health.csv imu_readings)" = '0 0 0 ' ]
+check 'samples with --no-gyro' [ "$(of_health drive/health.csv imu_samples)" = '0 0 0 ' ]
 fault gyro-gap '1 gyro gap 50'
 expect 0 'imu +gap|gyro short in 1 frames' --port host --fault gyro-gap.txt --out drive kitti
-check 'a gap takes no readings of an IMU' [ "$(of_health drive/health.csv imu_readings)" = '0 11 21 ' ]
+check 'a gap takes no samples of an IMU' [ "$(of_health drive/health.csv imu_samples)" = '0 11 21 ' ]
 fault gyro-drop '1 both drop'
 expect 0 'frames' --port host --fault gyro-drop.txt --out drive kitti
-check 'IMU readings of a dropped frame do not come with the next' [ "$(of_health drive/health.csv imu_readings)" = '0 41 ' ]
+check 'IMU samples of a dropped frame do not come with the next' [ "$(of_health drive/health.csv imu_samples)" = '0 41 ' ]
 fault gyro-stuck '1 gyro stuck'
 expect 0 'frames' --port host --fault gyro-stuck.txt --out drive kitti
 check 'rates of an IMU are not stuck' [ "$(of_health drive/health.csv gyro_stuck)" = '0 1 0 ' ]
@@ -645,7 +646,7 @@ damaged() { # sed command, pattern: kitti with a damaged imu.csv
 awk -F, -v OFS=, 'NR > 1 {$1 = sprintf("%.6f", $1 + 1403636579)} {print}' whole.csv >kitti/imu.csv # seconds since 1970
 for i in 0.0 0.1 0.2; do awk -v s=$i 'BEGIN {printf "%.6f\n", 1403636579 + s}'; done >kitti/times.txt
 expect 0 'gyro +used' --port host --out drive kitti
-check 'not the same readings at times since 1970' [ "$(of_health drive/health.csv imu_readings | tr ' ' '\n' | awk '$1 > 19 {n++} END {print n + 0}')" -eq 2 ]
+check 'not the same samples at times since 1970' [ "$(of_health drive/health.csv imu_samples | tr ' ' '\n' | awk '$1 > 19 {n++} END {print n + 0}')" -eq 2 ]
 rm kitti/times.txt
 damaged '20s/,[^,]*$//' 'kitti/imu.csv:20: 5 numbers behind the time instead of 6: wx,wy,wz'
 damaged '3s/^-0.045/-0.06/' 'kitti/imu.csv:3: not after the time of the line before'
@@ -653,7 +654,7 @@ damaged '30s/,/;/' 'kitti/imu.csv:30: does not begin with a time .s. and a comma
 damaged '30s/^.*/nan,0,0,0,0,0,0/' 'kitti/imu.csv:30: does not begin with a time .s. and a comma'
 damaged '30s/$/x/' 'kitti/imu.csv:30: "x" is not a number'
 damaged '30s/$/e999/' 'kitti/imu.csv:30: a number that is not finite'
-damaged '2,$d' 'kitti/imu.csv: no reading'
+damaged '2,$d' 'kitti/imu.csv: no sample'
 rm kitti/imu.csv && mkdir kitti/imu.csv && expect 1 'kitti/imu.csv: Is a directory' --port host kitti
 rmdir kitti/imu.csv && cp whole.csv kitti/imu.csv
 damaged_pose() { # sed command, pattern: kitti with a damaged T_cam0_imu.txt
@@ -692,14 +693,14 @@ else
     check 'not a state a frame' size_is drive/state.csv 4
     expect 0 'no state: initialising in 3 of 3 frames' --port host --failover --calibration=imu.yaml kitti
     expect 0 'state +none: ego is 0' --port host --set ego=0 --calibration=imu.yaml kitti
-    expect 0 'state +none: with --no-gyro there are no readings' --port host --no-gyro --calibration=imu.yaml kitti
+    expect 0 'state +none: with --no-gyro there are no samples' --port host --no-gyro --calibration=imu.yaml kitti
     expect 0 'no state: initialising in 3 of 3 frames' --port host --mono --calibration=imu.yaml kitti
-    expect 0 'state +none: window is 0' --port host --set window=0 --calibration=imu.yaml --out drive kitti
+    expect 0 'state +none: vio is 0' --port host --set vio=0 --calibration=imu.yaml --out drive kitti
     check 'states that are not wanted' [ ! -e drive/state.csv ]
     try 1 ',imu.yaml,left.yaml: an empty name' ,imu.yaml,left.yaml kitti
     chain '128, 96' pinhole | sed '1s/camera_model/timeshift_cam_imu: 0.01, T_cam_imu: [[0, -1, 0, 0], [0, 0, -1, 0], [1, 0, 0, 0], [0, 0, 0, 1]], &/' >shift.yaml
     expect 0 'gyro +used, that of an IMU$' --port host --calibration=shift.yaml,imu.yaml --out drive kitti
-    check 'an IMU that is ahead by 10 ms' [ "$(of_health drive/health.csv imu_readings)" = '0 21 21 ' ]
+    check 'an IMU that is ahead by 10 ms' [ "$(of_health drive/health.csv imu_samples)" = '0 21 21 ' ]
     sed -i 's/0.01,/1.01,/' shift.yaml && try 1 'shift.yaml: cam0: timeshift_cam_imu is not in -1..1' shift.yaml kitti
 fi
 rm -f kitti/imu.csv kitti/imu.yaml kitti/T_cam0_imu.txt kitti/calib.txt
@@ -789,7 +790,7 @@ if [ "$dense" ]; then
     check 'no line about the road' grep -qE 'road +seen [1-3], held [0-2], given 0, none 0; [1-9]' out.txt
     check 'stixels.csv has other columns' head_is world/stixels.csv \
         frame,column,x_px,width_px,base_px,top_px,type,disparity_px,distance_m,sigma_m,cost
-    for f in stixels road; do check "examples/README.md has other columns of $f.csv" documented world/$f.csv; done
+    for f in stixels road; do check "examples/replay/README.md has other columns of $f.csv" documented world/$f.csv; done
     check 'stixels do not reach from row to row' awk -F, 'BEGIN {frame = -1} NR > 1 {
         if ($6 > $5 || $5 != ($1 == frame && $2 == column ? top - 1 : 143)) {print FILENAME ":" NR ": " $0; exit wrong = 1}
         frame = $1; column = $2; top = $6} END {exit wrong || NR < 100}' world/stixels.csv
@@ -803,8 +804,8 @@ if [ "$dense" ]; then
     check 'overlays of disparities and of stixels are the same' differ world/overlay/000002.* first/overlay/000002.*
     check 'the stixels of an earlier run are still there' [ ! -e world/stixels.csv ]
     expect 0 'camera 0 +192x144 px' --port host world/disparity
-    rm -r world && world 0 'disparity +[5-9]' --set dense=1 --set dense_copy=0 --overlay=disparity
-    check 'no disparities: not said' once '^replay: no disparities: dense_copy is 0'
+    rm -r world && world 0 'disparity +[5-9]' --set dense=2 --overlay=disparity
+    check 'no disparities: not said' once '^replay: no disparities: dense is 2'
     check 'pictures of disparities that are not on the host' [ ! -e world/disparity ]
     check 'disparities are not drawn' differ world/overlay/000002.* first/overlay/000002.*
     world 1 'needs two calibrated cameras' --set dense=1 --mono --set rectify=0

@@ -7,7 +7,7 @@
 Exit: 0 good, 1 not, 77 no numpy or no bridge.
 
 Made-up states: rates and gaps of all kinds, coasting, states that are lost and begin anew elsewhere, ground truth in other axes, with gaps, with and
-without velocity or a known vertical. All figures of examples/state_accuracy.h against textbook forms: Umeyama's alignment, 4x4 matrices and their
+without velocity or a known vertical. All figures of examples/replay/state_accuracy.h against textbook forms: Umeyama's alignment, 4x4 matrices and their
 logarithms, pairs of frames by search, solved covariances. Plots must be XML of bounded size, without values that are no numbers.
 
 With replay, the rendered flight with its IMU, as it is and written to disk once as EuRoC, once as KITTI, whose ground truth has neither velocity nor a
@@ -248,7 +248,7 @@ NUMBER = r"([0-9.e+-]+)"
 LINES = [(rf"ATE {NUMBER} m RMSE, aligned by SE\(3\), {NUMBER} m by shift and yaw; {NUMBER} frames with ground truth, {NUMBER} m",
           ["ate", "ate yaw", "frames", "length"]),
          (rf"RPE {NUMBER} m and {NUMBER} deg over 1 s, RMSE of {NUMBER}\n", ["second", "second deg", "seconds"]),
-         (rf"drift {NUMBER} % and {NUMBER} deg/m over the whole way", ["drift", "drift deg"]), (rf"tilt off by {NUMBER} deg", ["tilt"]),
+         (rf"drift {NUMBER} % and {NUMBER} deg/m over the whole distance", ["drift", "drift deg"]), (rf"tilt off by {NUMBER} deg", ["tilt"]),
          (rf"velocity off by {NUMBER} m/s, RMSE of {NUMBER};", ["velocity", "velocities"])]
 
 
@@ -385,7 +385,7 @@ def check_run(replay, out, words, true_at, what):
 
 def check_replay(bridge, replay, folder):
     true = write_sets(bridge, folder)
-    bad = check_run(replay, folder / "flight", [f"synthetic:{WIDTH}x{HEIGHT}", "--frames", str(FRAMES), "--set", "window=1"], lambda i, t: true(int(t)) if t > 0 else (None, None), "flight")
+    bad = check_run(replay, folder / "flight", [f"synthetic:{WIDTH}x{HEIGHT}", "--frames", str(FRAMES), "--set", "vio=1"], lambda i, t: true(int(t)) if t > 0 else (None, None), "flight")
     if "this build has no libyaml" in subprocess.run([replay, "--frames", "1", "--port", "host", folder / "euroc"], capture_output=True, text=True).stderr:
         print("EuRoC and KITTI: SKIPPED, no libyaml in replay")
         return bad

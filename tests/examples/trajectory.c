@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths, ground truth, accuracy and the drawing of replay (examples/trajectory.h, truth.h, accuracy.h, plot.h). The
+/* Paths, ground truth, accuracy and the drawing of replay (examples/replay/trajectory.h, truth.h, accuracy.h, plot.h).
+ * The
  * oracle works with 4x4 matrices that are inverted by elimination, rotations from axis and angle, and compares by
  * trying: no rotation near or far may lay a path better over ground truth, every segment is looked for from its
  * start. */
@@ -16,10 +17,10 @@
 
 #include <cmocka.h>
 
-#include "examples/accuracy.h"
-#include "examples/motion.h"
-#include "examples/plot.h"
-#include "examples/truth.h"
+#include "examples/replay/accuracy.h"
+#include "examples/replay/motion.h"
+#include "examples/replay/plot.h"
+#include "examples/replay/truth.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define PI 3.14159265358979323846
@@ -102,13 +103,13 @@ static void invert(double out[16], const double M[16])
     for (int i = 0; i < 16; i++) A[i / 4][i % 4] = M[i];
     for (int i = 0; i < 4; i++) A[i][4 + i] = 1.0;
     for (int c = 0; c < 4; c++) {
-        int most = c;
+        int max = c;
         for (int r = c; r < 4; r++)
-            if (fabs(A[r][c]) > fabs(A[most][c])) most = r;
+            if (fabs(A[r][c]) > fabs(A[max][c])) max = r;
         for (int k = 0; k < 8; k++) {
             const double swap = A[c][k];
-            A[c][k] = A[most][k];
-            A[most][k] = swap;
+            A[c][k] = A[max][k];
+            A[max][k] = swap;
         }
         const double pivot = A[c][c];
         for (int k = 0; k < 8; k++) A[c][k] /= pivot;
@@ -142,15 +143,15 @@ static void error_of(const trajectory_frame_t *i, const trajectory_frame_t *k, d
     *place_m = sqrt(E[3] * E[3] + E[7] * E[7] + E[11] * E[11]);
 }
 
-static void near(double got, double expected, double most, const char *what)
+static void near(double got, double expected, double max, const char *what)
 {
-    if (!(fabs(got - expected) <= most)) fail_msg("%s is %.17g, not %.17g to %g", what, got, expected, most);
+    if (!(fabs(got - expected) <= max)) fail_msg("%s is %.17g, not %.17g to %g", what, got, expected, max);
 }
 
-static void same_pose(const pose_t *got, const pose_t *expected, double most, const char *what)
+static void same_pose(const pose_t *got, const pose_t *expected, double max, const char *what)
 {
-    for (int i = 0; i < 9; i++) near(got->R[i], expected->R[i], most, what);
-    for (int i = 0; i < 3; i++) near(got->t[i], expected->t[i], most, what);
+    for (int i = 0; i < 9; i++) near(got->R[i], expected->R[i], max, what);
+    for (int i = 0; i < 3; i++) near(got->t[i], expected->t[i], max, what);
 }
 
 /* ---- poses ------------------------------------------------------------------------------------------------------- */
@@ -178,7 +179,7 @@ static void test_quaternion(void **state)
     for (int k = 0; k < 9; k++) near(R[k], expected[k], 1e-15, "rotation about z");
 }
 
-/** R (I + E) with a symmetric E has R as its nearest rotation: that is what the polar decomposition says. */
+/** R (I + E) with a symmetric E has R as its nearest rotation: by the polar decomposition. */
 static void test_straighten(void **state)
 {
     (void)state;
@@ -512,8 +513,8 @@ static void test_similarity(void **state)
         assert_true(accuracy_of(&tr, &a));
         near(a.ate_m, 0.0, 1e-11, "ATE");
         near(a.scale, metric ? 1.0 : 2.5, 1e-12, "scale");
-        near(a.step_deg.most, 0.0, 1e-6, "rotation");
-        near(a.direction_deg.most, 0.0, 1e-5, "direction");
+        near(a.step_deg.max, 0.0, 1e-6, "rotation");
+        near(a.direction_deg.max, 0.0, 1e-5, "direction");
         assert_int_equal(a.frames, 200);
         trajectory_free(&tr);
     }
@@ -535,7 +536,7 @@ static void test_no_truth(void **state)
     }
     for (tr.metric = 0; tr.metric < 2; tr.metric++) {
         assert_true(accuracy_of(&tr, &a));
-        near(a.ate_m + a.step_m.most + a.drift_percent + a.length_m, 0.0, 1e-12, "figures of a camera at rest");
+        near(a.ate_m + a.step_m.max + a.drift_percent + a.length_m, 0.0, 1e-12, "figures of a camera at rest");
         near(a.scale, 1.0, 0.0, "scale");
         assert_int_equal(a.direction_deg.count, 0);
     }
@@ -568,7 +569,7 @@ static void test_relative(void **state)
         near(a.step_m.rmse, sqrt(square[0] / n), 1e-12, "RPE");
         near(a.step_deg.rmse, sqrt(square[1] / n), 1e-9, "RPE of the rotation");
         near(a.step_m.median, n % 2 ? place[n / 2] : 0.5 * (place[n / 2] + place[n / 2 - 1]), 1e-12, "median");
-        near(a.step_deg.most, angle[n - 1], 1e-9, "largest");
+        near(a.step_deg.max, angle[n - 1], 1e-9, "largest");
         trajectory_free(&tr);
     }
 }
@@ -644,7 +645,7 @@ static void test_drift(void **state)
     }
 }
 
-static void test_whole_way(void **state)
+static void test_whole_length(void **state)
 {
     (void)state;
     trajectory_t tr = made(50, 1, 0.2, 0.5);
@@ -733,7 +734,7 @@ static void test_faults(void **state)
 {
     (void)state;
     static const struct {
-        const char *content, *says;
+        const char *content, *message;
     } fault[] = {
         {"", ": no pose in it"},
         {"# nothing\n\n", ": no pose in it"},
@@ -759,7 +760,7 @@ static void test_faults(void **state)
         truth_t truth = {.count = 0};
         const char *path = put(fault[i].content), *wrong = truth_read(&truth, path);
         char expected[200];
-        snprintf(expected, sizeof expected, "%s%s", path, fault[i].says);
+        snprintf(expected, sizeof expected, "%s%s", path, fault[i].message);
         if (!wrong) fail_msg("nothing wrong, but it should say: %s", expected);
         if (strncmp(wrong, expected, strlen(expected)) != 0) fail_msg("\"%s\" does not say \"%s\"", wrong, expected);
         assert_null(truth.pose);
@@ -821,7 +822,7 @@ static void test_drawn(void **state)
     svg = draw("t", &tr, NULL);
     assert_int_equal(times(svg, "nan") + times(svg, "inf"), 0);
     assert_non_null(strstr(plot_write("/dev/full", "t", &tr, NULL), "/dev/full: No space"));
-    assert_non_null(strstr(plot_write("/nowhere/path.svg", "t", &tr, NULL), "/nowhere/path.svg: No such"));
+    assert_non_null(strstr(plot_write("/nowhere/trajectory.svg", "t", &tr, NULL), "/nowhere/trajectory.svg: No such"));
     trajectory_free(&tr);
 }
 
@@ -832,7 +833,7 @@ int main(void)
         cmocka_unit_test(test_metric),      cmocka_unit_test(test_lengths),    cmocka_unit_test(test_steps),
         cmocka_unit_test(test_orthonormal), cmocka_unit_test(test_motion),     cmocka_unit_test(test_alignment),
         cmocka_unit_test(test_similarity),  cmocka_unit_test(test_no_truth),   cmocka_unit_test(test_relative),
-        cmocka_unit_test(test_direction),   cmocka_unit_test(test_drift),      cmocka_unit_test(test_whole_way),
+        cmocka_unit_test(test_direction),   cmocka_unit_test(test_drift),      cmocka_unit_test(test_whole_length),
         cmocka_unit_test(test_written),     cmocka_unit_test(test_euroc),      cmocka_unit_test(test_faults),
         cmocka_unit_test(test_drawn),
     };

@@ -150,7 +150,7 @@ def check_replay(replay, folder, mono):
     """Figures are printed with three digits or more. One camera goes by tracks alone, which tell so small movements best."""
     out = pathlib.Path(folder) / ("mono" if mono else "stereo")
     command = [replay, "--quiet", "--port", "host", "--frames", "20", "--out", str(out), "synthetic:640x400"]
-    command += ["--mono", "--set", "ego_matches=0"] if mono else []
+    command += ["--mono", "--set", "ego=2"] if mono else []
     summary = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     evos = ask_evo(out / "truth.txt", out / "trajectory.txt", False, not mono)
     names = ["ate"] + (["direction", "turn"] if mono else ["rpe", "turn"]) + ["drift", "drift turn"]
@@ -167,8 +167,8 @@ def check_replay(replay, folder, mono):
     if not np.allclose(matrices, file_interface.read_tum_trajectory_file(out / "trajectory.txt").poses_se3, atol=1e-9):
         print("trajectory.txt and trajectory_kitti.txt differ")
         bad += 1
-    if not xml.etree.ElementTree.parse(out / "path.svg").getroot().tag.endswith("svg"):
-        print("path.svg is no SVG")
+    if not xml.etree.ElementTree.parse(out / "trajectory.svg").getroot().tag.endswith("svg"):
+        print("trajectory.svg is no SVG")
         bad += 1
     print(f"replay{' --mono' * mono}: ATE {ours[0]} m, evo {evos['ate']:.4g} m")
     return bad

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of port/cuda and its launches by number and by name, and the kinds of what they make: for the tests that
- * stand in front of the runtime. */
+/* Calls and launches of port/cuda by number and by name, and the kinds of objects they make: for tests that intercept
+ * the runtime. */
 #ifndef FAKE_CALLS_H
 #define FAKE_CALLS_H
 

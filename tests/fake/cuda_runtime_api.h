@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* As much of the CUDA runtime's interface as port/cuda uses, for machines without a CUDA toolkit: there
- * tests/fake/cudart.c stands in for the runtime. Where a toolkit is installed, `make test` compiles the same files
- * against its headers, too, so a signature or a number that is wrong here does not last. Of release 13, unless
- * CUDART_VERSION says 10.2: tests/fake/cuda-10.2. Structs are not complete, nor in the toolkit's order. */
+/* The part of the CUDA runtime's interface that port/cuda uses, for machines without a toolkit, where
+ * tests/fake/cudart.c replaces the runtime. With a toolkit, `make test` also compiles the same files against its
+ * headers, which reveals a wrong signature or number. Of release 13, unless CUDART_VERSION means 10.2:
+ * tests/fake/cuda-10.2. Structs are incomplete, and not in the toolkit's order. */
 #ifndef FAKE_CUDA_RUNTIME_API_H
 #define FAKE_CUDA_RUNTIME_API_H
 
@@ -108,7 +108,7 @@ typedef struct cudaGraphEdgeData_st {
 #include "cuda_calls.def"
 #undef CUDA_CALL
 
-/* of the tests and of the kernels' launchers, not of the port */
+/* used by the tests and by the kernels' launchers, not by the port */
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* A CUDA runtime without a GPU, as much of it as port/cuda calls. Launchers are recorded while a stream captures; a
- * graph runs the stages' host forms. So the whole of port/cuda is tested on any machine, and its digests must be the
- * host port's. With EMULATED a graph runs the kernels themselves, by tests/emulate/block.cpp, and a launcher runs them
+/* A CUDA runtime without a GPU, as far as port/cuda calls it. Launchers are recorded while a stream captures; a graph
+ * runs the host forms of the stages. All of port/cuda is therefore tested on any machine, and its digests must equal
+ * the host port's. With EMULATED a graph runs the kernels themselves, by tests/emulate/block.cpp; a launcher runs them
  * at once on a stream that does not capture.
  *
- * It is stricter than a GPU where a mistake could hide:
- *   device memory, and the device's view of pinned memory, are out of the host's reach but while a graph or a copy runs
+ * It is stricter than a GPU where an error could stay hidden:
+ *   device memory, and the device's view of pinned memory, are inaccessible to the host unless a graph or a copy runs
  *   pinned memory has another address on the device
- *   stages run in another order than that of the launches wherever the captured edges allow it
- *   a picture or mask that the device could not read fails the launch, as on a GPU
- * Any thread may call it; it does one thing at a time. */
+ *   stages run in another order than the launches if the captured edges allow it
+ *   an image or mask that the device could not read fails the launch, as on a GPU
+ * Any thread may call it; calls are serialised. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ cudaError_t cudaGetLastError(void)
     return error;
 }
 
-/** The device's memory within reach, or out of it; with EMULATED always within, because that takes less time. */
+/** Makes device memory accessible or inaccessible; with EMULATED always accessible, which is faster. */
 static void reach(int yes)
 {
 #ifdef EMULATED
@@ -126,7 +126,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
     begin();
     const struct area *a = area_of(address);
     const uint8_t *p = address;
-    memset(attributes, 0, sizeof *attributes); /* cudaMemoryTypeUnregistered */
+    memset(attributes, 0, sizeof *attributes); /* zero is cudaMemoryTypeUnregistered */
     if (!a) return end(cudaSuccess);
     const ptrdiff_t at = a->host && p >= a->host && p < a->host + a->bytes ? p - a->host : p - a->seen;
     attributes->type = a->host ? cudaMemoryTypeHost : cudaMemoryTypeDevice;
@@ -142,11 +142,11 @@ typedef void stage_form(const struct vf_views *);
 struct CUgraphNode_st {
     stage_form *form;
     struct vf_views view; /* of its own stage alone */
-    uint64_t behind;      /* nodes that must have run */
+    uint64_t behind;      /* nodes that must have run before */
     int clock, priority;
 };
-/** Nodes of a graph at most: the stages and, with EMULATED, their launches apart. Places in a mask of 64 bits, not
- *  all of them. */
+/** Largest number of nodes of a graph: the stages and, with EMULATED, their separate launches. Nodes are bits of a
+ *  64-bit mask. */
 #ifdef EMULATED
 #define APART(name, part) +1
 enum { NODES = VFRONT_STAGES VF_APART(APART) };
@@ -164,8 +164,8 @@ struct CUgraphExec_st {
     struct CUgraph_st graph;
 };
 struct CUstream_st {
-    struct CUgraph_st *capture; /* that it is part of, or NULL */
-    uint64_t behind;            /* nodes that its next one follows */
+    struct CUgraph_st *capture; /* capture that the stream is part of, or NULL */
+    uint64_t behind;            /* nodes that precede its next one */
     int origin, priority;
 };
 struct CUevent_st {
@@ -173,7 +173,7 @@ struct CUevent_st {
     uint64_t behind;
 };
 
-/** Priorities as GPUs have them: a greater one is a lower number. */
+/** Priorities as on GPUs: a higher priority is a lower number. */
 #define LEAST_PRIORITY 0
 #define GREATEST_PRIORITY (-5)
 
@@ -238,8 +238,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return cudaSuccess;
 }
 
-/** Streams that were drawn into a capture are not told of its end; what they still hold of it is replaced when they
- *  next wait. */
+/** Streams that joined a capture keep stale state after its end; it is replaced when they next wait. */
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     struct CUgraph_st *g = stream->capture;
@@ -247,7 +246,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     if (!g || !stream->origin) return note(cudaErrorStreamCaptureInvalidated);
     stream->capture = NULL;
     stream->origin = 0;
-    if (stream->behind != ((uint64_t)1 << g->count) - 1) { /* some branch was not joined */
+    if (stream->behind != ((uint64_t)1 << g->count) - 1) { /* a branch was not joined */
         free(g);
         return note(cudaErrorStreamCaptureUnjoined);
     }
@@ -256,7 +255,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 }
 
 #ifdef EMULATED
-/** Kernels of the stages, compiled for this machine: in tests.mk, vf_<stage>_cuda is renamed. */
+/** Kernels of the stages compiled for this machine; tests.mk renames vf_<stage>_cuda. */
 #define VF_STAGE(name, needs, what)                                                                                    \
     cudaError_t vf_##name##_kernels(const struct vf_##name##_view *s, cudaStream_t stream);
 #include "stages.def"
@@ -272,7 +271,7 @@ VF_APART(APART)
 #define LAUNCH(name, view) (note(cudaErrorStreamCaptureUnsupported), cudaGetLastError())
 #endif
 
-/** Adds a node to the graph under capture; NULL, with the error noted, where that cannot be. */
+/** Adds a node to the graph under capture. Returns NULL, with the error recorded, if that is impossible. */
 static cudaGraphNode_t record(stage_form *form, cudaStream_t stream, int clock)
 {
     struct CUgraph_st *g = stream->capture;
@@ -293,7 +292,7 @@ static cudaGraphNode_t record(stage_form *form, cudaStream_t stream, int clock)
         if (!stream->capture) return LAUNCH(name, s);                                                                  \
         struct CUgraphNode_st *n = record(run_##name, stream, VF_##name);                                              \
         if (n) n->view.name = *s;                                                                                      \
-        return cudaGetLastError(); /* as after <<< >>>: whatever error lay about */                                    \
+        return cudaGetLastError(); /* as after <<< >>>: any pending error */                                           \
     }
 #include "stages.def"
 #undef VF_STAGE
@@ -309,7 +308,7 @@ static cudaGraphNode_t record(stage_form *form, cudaStream_t stream, int clock)
         return cudaGetLastError();                                                                                     \
     }
 #else
-/** A host form is not cut in two. */
+/** A host form cannot be split into launches. */
 #define APART(name, part)                                                                                              \
     cudaError_t vf_##name##_##part##_cuda(const struct vf_##name##_view *s, cudaStream_t stream)                       \
     {                                                                                                                  \
@@ -345,7 +344,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, cudaG
 cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream) { return (void)exec, (void)stream, cudaSuccess; }
 #endif
 
-/* ---- what a graph has: a node for each stage, and its edges without those that follow from others --------------- */
+/* ---- contents of a graph: a node per stage, and its edges without transitive ones
+ * --------------------------------- */
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
 {
@@ -388,7 +388,7 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
     return (void)node, *type = cudaGraphNodeTypeKernel, cudaSuccess;
 }
 
-/** A node's kernel is its stage's form. */
+/** The kernel of a node is the form of its stage. */
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernelNodeParams *params)
 {
     memset(params, 0, sizeof *params);
@@ -398,7 +398,7 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, struct cudaKernel
 }
 
 #if CUDART_VERSION >= 11070
-/** Of a node's attributes its priority alone: that of the stream which captured it. */
+/** Of a node's attributes only its priority: that of the stream that captured it. */
 cudaError_t cudaGraphKernelNodeGetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,
                                             cudaLaunchAttributeValue *value)
 {
@@ -439,7 +439,7 @@ static int device_reads(const void *from, size_t bytes)
     return a && p >= a->seen && p + bytes <= a->seen + a->bytes;
 }
 
-/** 1 if a GPU could read what the parameters point to. Within reach only. */
+/** 1 if a GPU could read the addresses in the parameters. Requires accessible device memory. */
 static int readable(const struct vf_ingest_view *s)
 {
     for (int32_t i = 0; i < s->geometry.cameras; i++) {
@@ -453,7 +453,7 @@ static int readable(const struct vf_ingest_view *s)
     return 1;
 }
 
-/** The last node that is not done and has all before it done. */
+/** Last node that has not run and whose predecessors have. */
 static cudaGraphNode_t ready(struct CUgraph_st *g, uint64_t done)
 {
     for (int i = g->count - 1; i >= 0; i--)
@@ -521,7 +521,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 
 cudaError_t cudaMemset(void *to, int value, size_t bytes) { return cudaMemsetAsync(to, value, bytes, NULL); }
 
-/* All work is done when the call that starts it returns; tests/core/fault.c makes it late. */
+/* All work is complete when the call that starts it returns; tests/core/fault.c delays it. */
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) { return (void)stream, cudaSuccess; }
 cudaError_t cudaStreamQuery(cudaStream_t stream) { return (void)stream, cudaSuccess; }
 
@@ -531,7 +531,7 @@ cudaError_t cudaGetDeviceCount(int *count) { return *count = 1, cudaSuccess; }
 cudaError_t cudaGetDevice(int *device) { return *device = 0, cudaSuccess; }
 cudaError_t cudaSetDevice(int device) { return device == 0 ? cudaSuccess : note(cudaErrorInvalidDevice); }
 
-/** Multiprocessors: EMULATE_MULTIPROCESSORS, or 8. Kernels spread their work by it. */
+/** Number of multiprocessors: EMULATE_MULTIPROCESSORS, or 8. Kernels distribute their work by it. */
 static int multiprocessors(void)
 {
     const char *given = getenv("EMULATE_MULTIPROCESSORS");
@@ -545,7 +545,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 #ifdef EMULATED
     strcpy(properties->name, "none, kernels are emulated on this machine's processor");
 #else
-    memset(properties->name, 'x', sizeof properties->name - 1); /* the longest name there can be */
+    memset(properties->name, 'x', sizeof properties->name - 1); /* the longest possible name */
     memcpy(properties->name, "fake", 4);
 #endif
     properties->sharedMemPerBlockOptin = 49152;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bearing: key points against the lens itself, inverted at their place in double precision; and that no point without a
- * bearing comes out of the public interface. Places between pixels are tested in tests/camera/grid.c. */
+/* bearing: key points against the lens, inverted at their position in double precision; no point without a bearing
+ * comes out of the public interface. Positions between pixels are tested in tests/camera/grid.c. */
 #include "tests/camera/grid_oracle.h"
 
 /* ---- key points -------------------------------------------------------------------------------------------------- */
@@ -21,24 +21,24 @@ static int32_t slots_of(int32_t group)
 }
 
 /** Key point at an index of key[], kept apart from the arena. */
-struct spot {
+struct drawn_point {
     int32_t level, u, v;
 };
-static struct spot spot[VFRONT_CAMERAS][VFRONT_KEYPOINTS];
+static struct drawn_point drawn_point[VFRONT_CAMERAS][VFRONT_KEYPOINTS];
 
-static void put_spot(int32_t camera, int32_t slot, int32_t level)
+static void draw_point(int32_t camera, int32_t slot, int32_t level)
 {
     const struct vf_level *l = &step.geometry.scale[camera][level];
     const int32_t u = roll(4) ? roll(l->width) : roll(2) * (l->width - 1),
                   v = roll(4) ? roll(l->height) : roll(2) * (l->height - 1);
-    const struct spot s = {level, u, v};
-    spot[camera][slot] = s;
+    const struct drawn_point s = {level, u, v};
+    drawn_point[camera][slot] = s;
     memory.select.key[camera][slot] = vf_detect_key(roll(2), (uint32_t)roll64(), level, s.u, s.v);
 }
 
 /** Some key points in every group's part of key[], by rising level as they are selected; the rest of keys and counts is
  *  noise. */
-static void random_spots(int32_t camera)
+static void draw_points(int32_t camera)
 {
     scribble(memory.select.key[camera], sizeof memory.select.key[camera]);
     for (int32_t group = 0; group < VFRONT_SCALES; group++) memory.select.count[camera][group] = (uint32_t)roll(100);
@@ -47,14 +47,14 @@ static void random_spots(int32_t camera)
         int32_t level = step.tuning.select_share_percent > 0 ? group : 0;
         memory.select.count[camera][group] = (uint32_t)count;
         for (int32_t i = 0; i < count; i++) {
-            put_spot(camera, first_slot(group) + i, level);
+            draw_point(camera, first_slot(group) + i, level);
             while (groups() == 1 && level < searched() - 1 && roll(count) < 2 * searched())
                 level++; /* now and then past one or more */
         }
     }
 }
 
-/** Place of a pixel of a level on level 0, in 1/65536 px: its centre, rounded down. */
+/** Level 0 position of a pixel of a level, in 1/65536 px: its centre, rounded down. */
 static int32_t centre_of(int32_t u, int32_t level)
 {
     const double size = floor(pow((double)VFRONT_SCALE_NUM / VFRONT_SCALE_DEN, level) * 65536.0 + 0.5);
@@ -64,7 +64,7 @@ static int32_t centre_of(int32_t u, int32_t level)
 static struct figures random_figures[KINDS];
 
 /** Expected i-th key point; its bearing must be near that of the lens and is then copied. */
-static void expect_spot(int32_t camera, int kind, const struct vf_lens *lens, uint32_t i, const struct spot *s)
+static void expect_point(int32_t camera, int kind, const struct vf_lens *lens, uint32_t i, const struct drawn_point *s)
 {
     struct vf_point *should = &expected.bearing.point[step.parity][camera][i];
     const struct vf_point *is = &memory.bearing.point[step.parity][camera][i];
@@ -95,12 +95,12 @@ static void expect_camera(int32_t camera, int kind)
     uint32_t count = 0;
     for (int32_t group = 0; group < groups(); group++)
         for (uint32_t k = 0; k < memory.select.count[camera][group]; k++)
-            expect_spot(camera, kind, &lens, count++, &spot[camera][first_slot(group) + (int32_t)k]);
+            expect_point(camera, kind, &lens, count++, &drawn_point[camera][first_slot(group) + (int32_t)k]);
     expected.bearing.count[step.parity][camera] = count;
     expect_levels(camera, count);
 }
 
-/** 1 if anyone reads bearings: match, or the result, of a calibrated camera. Else the stage is left out. */
+/** 1 if bearings are used: by match, or by the result of a calibrated camera. Otherwise the stage is inactive. */
 static int is_read(void)
 {
     int is = step.tuning.describe && step.tuning.match;
@@ -136,9 +136,9 @@ static void random_points(void **state)
         share_out();
         for (int32_t c = 0; c < cameras; c++) {
             const struct vf_lens lens = lens_of(&known[kind[c]].camera);
-            step.geometry.calibrated[c] = roll(3) > 0; /* is of account for is_read() alone */
+            step.geometry.calibrated[c] = roll(3) > 0; /* used by is_read() only */
             write_grid(c, &lens);
-            random_spots(c);
+            draw_points(c);
         }
         memcpy(&expected, &memory, sizeof memory);
         RUN(bearing);
@@ -237,8 +237,8 @@ static int points_on_blind(const vfront_rig_t *rig, const vfront_camera_t *sees)
     return blind;
 }
 
-/** Neither key points nor tracks where a lens has no bearing, and vfront_info() says how many pixels these are. With
- *  cameras that are not calibrated there are some, or the test says nothing. */
+/** Neither key points nor tracks where a lens has no bearing, and vfront_info() reports the number of these pixels.
+ *  Without calibration there are some, so that the test is effective. */
 static void nothing_on_blind_pixels(void **state)
 {
     static const int pair[][2] = {{CORNERS, ROUND}, {ROUND, CORNERS}, {OFF_CENTRE, EUROC}, {CORNERS, OFF_CENTRE}};
@@ -273,7 +273,7 @@ static void nothing_on_blind_pixels(void **state)
     }
 }
 
-/** The rig's mask stays beside what the lens does not see: nothing in its left half. */
+/** The rig's mask applies together with the blind pixels: nothing in its left half. */
 static void mask_beside_blind_pixels(void **state)
 {
     static uint8_t mask[256 * 256];

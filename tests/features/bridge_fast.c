@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Corner scores of the host form over whole pictures, for tests/features/opencv_fast.py. Spots are let through, as by
+/* Corner scores of the host form over whole images, for tests/features/opencv_fast.py. Blobs are accepted, as by
  * OpenCV. */
 #include "features/detect.c"
 
 int corners(const uint8_t *pixels, int32_t width, int32_t height, int32_t pitch, int32_t threshold, int32_t arc,
             int32_t kind, uint16_t *score);
 
-/** Scores of all pixels, [height][width]; 0 where there is no corner, nor can be one, within three pixels of the
- *  border. Returns 0 for a picture narrower than a chunk and its border. */
+/** Scores of all pixels, [height][width]; 0: no corner, or within three pixels of the border. Returns 0 for an image
+ *  narrower than a chunk and its border. */
 int corners(const uint8_t *pixels, int32_t width, int32_t height, int32_t pitch, int32_t threshold, int32_t arc,
             int32_t kind, uint16_t *score)
 {
@@ -21,7 +21,7 @@ int corners(const uint8_t *pixels, int32_t width, int32_t height, int32_t pitch,
             uint16_t nms[CHUNK] = {0};
             score_any(rule, nms, pixels + (ptrdiff_t)y * pitch + from, pitch);
             for (int32_t k = 0; k < CHUNK; k++)
-                score[(ptrdiff_t)y * width + from + k] = (uint16_t)(nms[k] ? nms[k] - VF_NMS_STRONG : 0);
+                score[(ptrdiff_t)y * width + from + k] = (uint16_t)(nms[k] ? nms[k] - VF_NMS_HIGH : 0);
         }
     return 1;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Key points and descriptors of one picture as a shared library, over the public interface alone, for
+/* Key points and descriptors of one image as a shared library, over the public interface alone, for
  * tests/features/features.py and tests/features/shapes.py. It is built with a config that holds a key point for nearly
  * every corner. */
 #include "tests/fixture/settings.h"
@@ -52,7 +52,7 @@ static void copy(const vfront_result_t *r, int count, float *out, uint8_t *descr
 }
 
 /**
- * Key points of a grey picture, [height][width], standard tuning but for `settings`.
+ * Key points of a grey image, [height][width], standard tuning but for `settings`.
  *
  * @param[out] out          [most][6]: x, y [px], angle [rad], level, score, size of the level's pixels [px].
  * @param[out] descriptors  [most][32], in OpenCV's order of bits; zeros when they are not described.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stages scale, smooth and describe as a shared library for tests/features/opencv_orb.py: a picture and places on
+/* The stages scale, smooth and describe as a shared library for tests/features/opencv_orb.py: an image and places on
  * its levels go in, angles and descriptors come out. */
 #include "core/memory.h"
 
@@ -9,7 +9,7 @@ static struct vf_step step;
 static struct vf_views views;
 
 /** Runs a stage on `step`. */
-#define RUN(name) (vf_##name##_look(&views.name, &step), vf_##name##_host(&views.name))
+#define RUN(name) (vf_##name##_make_view(&views.name, &step), vf_##name##_host(&views.name))
 
 int bridge_open(const uint8_t *grey, int width, int height);
 double bridge_level(int level, int *width, int *height);
@@ -37,7 +37,7 @@ static void lay_out(int32_t width, int32_t height)
     g->level[0][0] = g->raw[0] = g->scale[0][0];
 }
 
-/** Takes a picture, [height][width], and makes its levels. Returns how many; 0: it is beyond the config. */
+/** Takes an image, [height][width], and makes its levels. Returns how many; 0: it is beyond the config. */
 int bridge_open(const uint8_t *grey, int width, int height)
 {
     if (width < 16 || width > VFRONT_WIDTH || height < 16 || height > VFRONT_HEIGHT) return 0;
@@ -67,7 +67,7 @@ double bridge_level(int level, int *width, int *height)
 }
 
 /**
- * Describes places of the picture's levels.
+ * Describes places of the image's levels.
  *
  * @param[in]  places  [count][3]: level, x and y of a pixel, 3 px or more from the level's border.
  * @param[out] angle   [count] [rad]

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Tuning values of key points chosen anew, each set left out in turn: what is best on the others, and what it gives on the one left out.
+"""Chooses tuning values of key points by cross-validation: for each set, the best value on the others, and its score on that set.
 
-    tests/features/choose.py build/bridge_match.so build/bridge_features.so [--quick]      --quick: fewer frames, two pictures a set
+    tests/features/choose.py build/bridge_match.so build/bridge_features.so [--quick]      --quick: fewer frames, two images a set
 
 Sets are in $VFRONT_DATA or ../shared/data beside the project. Exit status: 77 data, OpenCV or a bridge is missing, else 0.
 
 Sequences Right matches with the frame before, less wrong ones, of 1,000 key points wanted [%]; guided; right and wrong as in
-          tests/tracking/matching.py. "/2", "/4": the same pictures a half and a quarter as bright, with noise of 0.7 grey levels,
+          tests/tracking/matching.py. "/2", "/4": the same images a half and a quarter as bright, with noise of 0.7 grey levels,
           so that corners are scarce. Frames: of each sequence evenly spread pairs.
 Oxford    Matching score at 1,000 key points [%], as in tests/features/features.py.
-shapes    F1 of drawn corners among spots [%], mean over the pictures of tests/features/shapes.py: one set.
+shapes    F1 of synthetic corners among distractors [%], mean over the images of tests/features/shapes.py: one set.
 Best      The highest mean over the other sets, of differences from the first value of the table.
 Rows      value, right matches a frame, wrong ones of those kept [%], key points; then the score.
 """
@@ -39,7 +39,7 @@ def settings_of(value):
 
 
 class Sequence:
-    """Pictures of a source, at most `pairs` of them in a row from its middle on, at `light` times their brightness."""
+    """Images of a source, at most `pairs` of them in a row from its middle on, at `light` times the brightness."""
 
     def __init__(self, source, stride, pairs, light=1.0):
         first = max(0, (len(source.pictures[::stride]) - pairs - 1) // 2)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* describe: angles against the arc tangent of moments in double precision, taken over a disc by the table of its rows;
- * descriptors against the pattern turned in double precision. Levels and smoothed levels are filled independently of
- * each other, and key points lie where a test wants them. */
+/* describe: angles against the arc tangent of moments in double precision, over a disc by the table of its rows;
+ * descriptors against the pattern rotated in double precision. Levels and smoothed levels are filled independently, and
+ * key points lie where a test places them. */
 #include "tests/fixture/stage.h"
 
 #if VFRONT_DESCRIPTORS
@@ -10,9 +10,9 @@
 
 static const int pattern[256][4] = {VF_PATTERN_PAIRS};
 
-/* ---- pictures and key points ------------------------------------------------------------------------------------- */
+/* ---- images and key points --------------------------------------------------------------------------------------- */
 
-/** Level 0: the picture as it came, or as rectified. */
+/** Level 0: the raw or the rectified image. */
 static uint8_t *level0_of(int32_t camera)
 {
 #if VFRONT_RECTIFY
@@ -71,8 +71,8 @@ static void set_key(int32_t camera, int32_t slot, int32_t level, int32_t u, int3
     memory.select.key[camera][slot] = vf_detect_key(roll(2), (uint32_t)roll64(), level, u, v);
 }
 
-/** Number of groups, that is of levels that share a quota: each level is one where there are shares. Here all levels
- *  are searched. */
+/** Number of groups, i.e. levels that share a quota: one per level if there are shares. Here all levels are
+ *  searched. */
 static int32_t groups(void) { return step.tuning.select_share_percent > 0 ? step.geometry.scales : 1; }
 static int32_t first_slot(int32_t group)
 {
@@ -163,8 +163,8 @@ static int bit_of(const vfront_descriptor_t *d, int i) { return (int)(d->word[i 
 static uint64_t points, bits_checked, bits_unsure, bits_differ, turns_unsure;
 static double worst_angle;
 
-/** Against the pattern turned in double precision: bits differ only where a turned coordinate is within 1/1000 px of a
- *  half. */
+/** Against the pattern rotated in double precision: bits differ only where a rotated coordinate is within 1/1000 px of
+ *  a half. */
 static void compare_with_doubles(int32_t camera, const struct vf_corner *c, struct moments m,
                                  const vfront_descriptor_t *d)
 {
@@ -192,8 +192,8 @@ static int is_turned_by(int32_t camera, const struct vf_corner *c, double cos_q1
     return 1;
 }
 
-/** All bits against the pattern turned by cosine and sine in 1/2^14, which doubles hold exactly. Single precision may
- *  round a value to either side when it lies within 3/1000 of a half; so up to two of each are tried. */
+/** All bits against the pattern rotated by cosine and sine in 1/16384, which doubles represent exactly. Single
+ *  precision may round a value within 3/1000 of a half to either side, so up to two of each are tried. */
 static void compare_exactly(int32_t camera, const struct vf_corner *c, struct moments m, const vfront_descriptor_t *d)
 {
     const double length = hypot(m.x, m.y), half = 0.5 - 0.003;
@@ -239,7 +239,7 @@ static void print_figures(void)
         (unsigned long long)bits_differ, (unsigned long long)turns_unsure);
 }
 
-/** A step whose key points are described, all levels in one group. Returns whether the config has room for it. */
+/** Frame with described key points, all levels in one group. Returns 0 if the config has no room for it. */
 static int set_up_described(int32_t cameras, int32_t width, int32_t height)
 {
     if (!fits(width, height, 0)) return 0;
@@ -363,7 +363,7 @@ static void random_points(void **state)
                 (points > 2000 && bits_unsure < bits_checked / 50 && bits_differ < bits_unsure));
 }
 
-/** As many key points as there can be, in the largest picture, up to its far corner; with shares and without. */
+/** The largest number of key points, in the largest image, up to its far corner; with and without shares. */
 static void largest_picture(void **state)
 {
     (void)state;
@@ -415,7 +415,7 @@ static void smallest_level(void **state)
 
 /* ---- tests: by hand ---------------------------------------------------------------------------------------------- */
 
-/** Nothing is written without descriptors, without key points wanted, or without any found. */
+/** Nothing is written without descriptors, with select_points 0, or without any key point. */
 static void nothing_to_describe(void **state)
 {
     (void)state;
@@ -442,7 +442,7 @@ static void fill_all(uint8_t grey)
     memset(memory.smooth.pixels, grey, sizeof memory.smooth.pixels);
 }
 
-/** A picture without contrast has the angle 0, and no place is darker than another. */
+/** An image without contrast has angle 0, and no pixel is darker than another. */
 static void constant_pictures(void **state)
 {
     static const vfront_descriptor_t none = {{0}};
@@ -462,7 +462,7 @@ static void constant_pictures(void **state)
     }
 }
 
-/** One bright pixel in the disc: the angle points to it; outside of the disc it does nothing. */
+/** One bright pixel in the disc: the angle points to it. Outside the disc it has no effect. */
 static void angle_to_one_pixel(void **state)
 {
     static const int half[16] = {15, 15, 15, 15, 14, 14, 14, 13, 13, 12, 11, 10, 9, 8, 6, 3};
@@ -483,8 +483,7 @@ static void angle_to_one_pixel(void **state)
         }
 }
 
-/** Bit i is the comparison of pair i: with an angle of 0, one dark pixel at the first point of a pair sets it, at the
- *  second it does not. */
+/** Bit i compares pair i: with angle 0 a dark pixel at the first point of a pair sets it, at the second it does not. */
 static void one_dark_place(void **state)
 {
     (void)state;
@@ -499,7 +498,7 @@ static void one_dark_place(void **state)
             smooth_row(0, 0, 33 + at[1])[30 + at[0]] = 99;
             RUN(describe);
             smooth_row(0, 0, 33 + at[1])[30 + at[0]] = 100;
-            for (int k = 0; k < 256; k++) { /* other pairs may share the place */
+            for (int k = 0; k < 256; k++) { /* other pairs may share the pixel */
                 const int first = pattern[k][0] == at[0] && pattern[k][1] == at[1];
                 REQUIRE(bit_of(&memory.describe.descriptor[step.parity][0][0], k) == first, "pair %d place %d: bit %d",
                         i, end, k);
@@ -507,7 +506,7 @@ static void one_dark_place(void **state)
         }
 }
 
-/** Turns a square level and its smoothed one by a quarter turn, x to y. */
+/** Rotates a square level and its smoothed one by 90 degrees, x to y. */
 static void turn_picture(int32_t size)
 {
     static uint8_t was[2][64][64];
@@ -522,7 +521,7 @@ static void turn_picture(int32_t size)
         }
 }
 
-/** A picture rotated by a quarter turn has its angles rotated and its descriptors kept, but for points that fall on a
+/** An image rotated by 90 degrees has rotated angles and equal descriptors, except for points on a rounding
  *  boundary. */
 static void quarter_turns(void **state)
 {

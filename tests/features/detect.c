@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* detect: the two best corners of every culling cell of every level, the best of every cell on any level, by the oracle
- * of detect_oracle.h. Levels are filled independently of each other, which no picture would have them. */
+/* detect: the two best corners of every culling cell of every level, and the best of every cell on any level, by the
+ * oracle of detect_oracle.h. Levels are filled independently of each other. */
 #include "detect_oracle.h"
 #include "features/detect.c"
 
@@ -16,7 +16,7 @@ static void describe(const char *name)
         what, sizeof what,
         "%s %dx%d, levels %d threshold %d low %d arc %d..%d score %d rank %d radius %d border %d room %d cells %dx%d "
         "culls %dx%d",
-        name, l->width, l->height, t->detect_levels, t->detect_threshold, t->detect_threshold_low, t->detect_arc,
+        name, l->width, l->height, t->detect_levels, t->detect_threshold, t->detect_threshold_low, 9,
         t->detect_arc_most, t->detect_score, t->detect_rank, t->detect_radius, t->detect_border_px, margin_of_level(),
         t->cell_width_px, t->cell_height_px, t->cull_width_px, t->cull_height_px);
 }
@@ -25,7 +25,7 @@ static void describe(const char *name)
 static size_t best_bytes(int32_t camera) { return sizeof(uint64_t) * (size_t)(culls_of(camera) * searched()); }
 static size_t corner_bytes(int32_t camera) { return sizeof(uint64_t) * (size_t)cells_of(camera); }
 
-/** Grids of a camera in this step, and those that it clears for the next one. */
+/** Grids of a camera in this frame, and those that it clears for the next one. */
 static uint64_t *best_of(struct vf_memory *m, int32_t camera) { return m->detect.best[step.parity][camera]; }
 static uint64_t *second_of(struct vf_memory *m, int32_t camera) { return m->detect.second[step.parity][camera]; }
 static uint64_t *corner_of(struct vf_memory *m, int32_t camera) { return m->detect.corner[step.parity][camera]; }
@@ -39,7 +39,7 @@ static uint64_t *next_corner_of(struct vf_memory *m, int32_t camera)
     return m->detect.corner[1 - step.parity][camera];
 }
 
-/** Empties the grids, as the step before does, and runs the stage. */
+/** Clears the grids, as the previous frame does, and runs the stage. */
 static void detect(void)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
@@ -50,19 +50,19 @@ static void detect(void)
     RUN(detect);
 }
 
-/** Fails unless a key names the corner that it should, or none. Level -1: any. */
+/** Fails unless a key is that of the expected corner, or of none. Level -1: any. */
 static void compare_key(uint64_t key, struct candidate w, const char *grid, int32_t camera, int32_t level, int32_t cell)
 {
     const struct vf_corner c = vf_detect_corner(key);
     REQUIRE(!key == !w.score, "%s: camera %d level %d %s %d: found %d, should have found %d", what, camera, level, grid,
             cell, !!key, !!w.score);
     if (!key) return;
-    REQUIRE(c.x == w.x && c.y == w.y && c.level == w.level && c.score == w.score && c.strong == w.strong,
+    REQUIRE(c.x == w.x && c.y == w.y && c.level == w.level && c.score == w.score && c.high == w.high,
             "%s: camera %d %s %d: found %d,%d level %d score %u strong %d, should be %d,%d level %d score %u strong %d",
-            what, camera, grid, cell, c.x, c.y, c.level, c.score, c.strong, w.x, w.y, w.level, w.score, w.strong);
+            what, camera, grid, cell, c.x, c.y, c.level, c.score, c.high, w.x, w.y, w.level, w.score, w.high);
 }
 
-/** Culling cells that hold two corners; both strong, both weak, or one of each. */
+/** Culling cells with two corners: both of the first threshold, both of the second, or one of each. */
 static uint64_t pairs[3];
 
 /** Compares the grids of all cameras. Returns the number of culling cells with corners. */
@@ -76,7 +76,7 @@ static int compare_cells(void)
             compare_key(second_of(&memory, camera)[i], runner_up[camera][i], "second of culling cell", camera,
                         i / culls, i % culls);
             corners += winner[camera][i].score > 0;
-            pairs[winner[camera][i].strong + runner_up[camera][i].strong] += runner_up[camera][i].score > 0;
+            pairs[winner[camera][i].high + runner_up[camera][i].high] += runner_up[camera][i].score > 0;
         }
         for (int32_t i = 0; i < cells_of(camera); i++)
             compare_key(corner_of(&memory, camera)[i], cell_winner[camera][i], "cell", camera, -1, i);
@@ -93,7 +93,7 @@ static int run_and_compare(const char *name)
     return compare_cells();
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
 enum fill { NOISE, SOFT, BINARY, EXTREME, BLACK, WHITE, CHECKER, TILES, DOTS, STEPS, BOXES, DISCS, FILLS };
 
@@ -126,7 +126,7 @@ static void paint_noise(const struct canvas *c, enum fill fill)
         }
 }
 
-/** A shape at a random place: a half plane, a box, a disc or, of radius 0, a single pixel. */
+/** Shape at a random position: a half plane, a box, a disc or, of radius 0, a single pixel. */
 static void paint_shape(const struct canvas *c, enum fill fill, int grey)
 {
     const int32_t x0 = roll(c->width), y0 = roll(c->height), w = between(1, 12), h = between(1, 12);
@@ -151,7 +151,7 @@ static void paint(int32_t camera, int32_t level, enum fill fill)
     for (int i = c.width * c.height / 60; i >= 0; i--) paint_shape(&c, fill, extreme ? roll(2) * 255 : roll(256));
 }
 
-/** Score of a pixel at one threshold, as the host form has it for the first pixel of a chunk. */
+/** Score of a pixel at one threshold, by the host form for the first pixel of a chunk. */
 static uint32_t score_at(const int32_t circle[16], int32_t centre, int32_t threshold, int32_t arc, int32_t most,
                          int32_t kind)
 {
@@ -164,7 +164,7 @@ static uint32_t score_at(const int32_t circle[16], int32_t centre, int32_t thres
     VF_CIRCLE_PIXELS(PUT)
 #undef PUT
     score_any(rule, nms, at, sizeof *picture);
-    return nms[0] ? nms[0] - (uint32_t)VF_NMS_STRONG : 0;
+    return nms[0] ? nms[0] - (uint32_t)VF_NMS_HIGH : 0;
 }
 
 /* ---- tests: the rule of one pixel -------------------------------------------------------------------------------- */
@@ -202,7 +202,7 @@ static void every_run(void **state)
         }
 }
 
-/** All 65536 ways to place brighter or darker pixels among similar ones, and among ones of the other label. */
+/** All 65536 patterns of brighter or darker pixels among similar ones, and among ones of the other sign. */
 static void every_labelling_of_the_circle(void **state)
 {
     (void)state;
@@ -219,7 +219,7 @@ static void every_labelling_of_the_circle(void **state)
     }
 }
 
-/** Differences right at the threshold, one more and one less, for every threshold. */
+/** Differences at the threshold, one more and one less, for every threshold. */
 static void every_threshold_at_its_limit(void **state)
 {
     (void)state;
@@ -247,7 +247,7 @@ static void known_scores(void **state)
         int centre, threshold, arc, most;
         uint32_t sad_b, sad_a, mt;
     } known[] = {
-        /* black circle around a white pixel, and the other way round: the most that a score can be, where spots are let
+        /* black circle around a white pixel, and the other way round: the most that a score can be, where blobs are let
          * through
          */
         {{0}, 255, 254, 12, 16, 4080, 4080, 254},
@@ -382,7 +382,7 @@ static void known_rankings(void **state)
 
 /* ---- tests: the stage -------------------------------------------------------------------------------------------- */
 
-/** A stage of one camera and one level, no masks, border 3, one threshold, spots let through, ranked by corner score,
+/** A stage of one camera and one level, no masks, border 3, one threshold, blobs let through, ranked by corner score,
  *  nothing described. */
 static void set_up_plain(int32_t width, int32_t height)
 {
@@ -399,8 +399,8 @@ static void set_up_plain(int32_t width, int32_t height)
     step.tuning.describe = 0;
 }
 
-/** Lets only every fourth pixel of every fourth row through the static mask: then a culling cell of 4x4 shows the score
- *  of that pixel, whatever its neighbours are, and 16 runs show all. */
+/** Unmasks only every fourth pixel of every fourth row: a culling cell of 4x4 then gives the score of that pixel,
+ *  whatever its neighbours, and 16 runs give all. */
 static void mask_all_but(int32_t x0, int32_t y0)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
@@ -444,7 +444,7 @@ static int compare_every_pixel(enum fill fill)
     return corners;
 }
 
-/** The response of every pixel, for every threshold, arc and picture; scores and bounds of the arc in turn. */
+/** The response of every pixel, for every threshold, arc and image; scores and bounds of the arc in turn. */
 static void response_of_every_pixel(void **state)
 {
     int corners = 0, corners_254 = 0;
@@ -455,8 +455,7 @@ static void response_of_every_pixel(void **state)
     for (int threshold = 1; threshold <= 254; threshold++)
         for (int fill = 0; fill < FILLS; fill++) {
             step.tuning.detect_threshold = threshold;
-            step.tuning.detect_arc = 9 + (threshold / 3 + fill) % 4;
-            step.tuning.detect_arc_most = roll(2) ? 16 : between(step.tuning.detect_arc, 15);
+            step.tuning.detect_arc_most = roll(2) ? 16 : between(9, 15);
             step.tuning.detect_score = threshold % 3;
             const int found = compare_every_pixel((enum fill)fill);
             corners += found;
@@ -465,7 +464,7 @@ static void response_of_every_pixel(void **state)
     assert_true(corners > 10000 && corners_254 > 0);
 }
 
-/** Final score of every pixel that is a corner, in every picture. */
+/** Final score of every pixel that is a corner, in every image. */
 static void ranking_of_every_pixel(void **state)
 {
     int corners = 0;
@@ -504,7 +503,6 @@ static void random_tuning(void)
     t->detect_levels = between(1, VFRONT_SCALES);
     t->detect_threshold = roll(3) ? between(1, 60) : between(1, 254);
     t->detect_threshold_low = roll(2) ? 0 : roll(t->detect_threshold);
-    t->detect_arc = between(9, 12);
     t->detect_arc_most = roll(2) ? 16 : between(9, 16);
     t->detect_score = roll(3);
     t->detect_rank = roll(3);
@@ -517,14 +515,14 @@ static void random_tuning(void)
     set_culls_about(cell[d][0], cell[d][1]);
 }
 
-/** Random side of a picture. Most are small, because the oracle is slow. */
+/** Random side of an image. Most are small, because the oracle is slow. */
 static int32_t random_side(int32_t most)
 {
     const int32_t side = between(16, roll(4) ? 50 : 150);
     return side < most ? side : most;
 }
 
-/** Cameras of any size; every level has a picture of its own. */
+/** Cameras of any size; every level has its own image. */
 static void set_up_random(void)
 {
     set_up(between(1, VFRONT_CAMERAS), 16, 16, 0);
@@ -562,7 +560,7 @@ static void blacken(int32_t level)
     paint_noise(&c, BLACK);
 }
 
-/** The largest picture of the config, with a corner as far to the lower right on every level as there can be one. */
+/** The largest image of the config, with the corner farthest to the lower right on every level. */
 static void largest_picture(void **state)
 {
     (void)state;
@@ -587,8 +585,8 @@ static void largest_picture(void **state)
     }
 }
 
-/** No byte changes but the keys of existing cells, and of culling cells of the levels searched: in this step's grids
- *  they are found, in the next one's they are cleared. */
+/** Only keys of existing cells, and of culling cells of the searched levels, change: found in this frame's grids,
+ *  cleared in the next one's. */
 static void all_else_stays(void **state)
 {
     (void)state;
@@ -622,16 +620,16 @@ static int count_found(void)
     return count;
 }
 
-/** Fails unless a key is that of a strong corner at x, y of a level with a score. */
+/** Fails unless a key is that of a corner of the first threshold at x, y of a level with a score. */
 static void names(uint64_t key, const char *grid, int32_t cell, int32_t x, int32_t y, int32_t level, uint32_t score)
 {
     const struct vf_corner c = vf_detect_corner(key);
     REQUIRE(key, "%s %d is empty, should hold a corner of level %d", grid, cell, level);
-    REQUIRE(c.x == x && c.y == y && c.level == level && c.strong && c.score == score,
-            "%s %d holds %d,%d level %d score %u strong %d", grid, cell, c.x, c.y, c.level, c.score, c.strong);
+    REQUIRE(c.x == x && c.y == y && c.level == level && c.high && c.score == score,
+            "%s %d holds %d,%d level %d score %u strong %d", grid, cell, c.x, c.y, c.level, c.score, c.high);
 }
 
-/** Fails unless a culling cell of a level, or a cell, holds such a corner. */
+/** Fails unless a culling cell of a level, or a cell, contains such a corner. */
 static void holds(int32_t cull, int32_t x, int32_t y, int32_t level, uint32_t score)
 {
     const int32_t place = level * culls_of(0) + cull;
@@ -643,40 +641,37 @@ static void leads(int32_t cell, int32_t x, int32_t y, int32_t level, uint32_t sc
     names(cell < VFRONT_CELLS ? corner_of(&memory, 0)[cell] : 0, "cell", cell, x, y, level, score);
 }
 
-/** The corner of a large white square sees 11 dark pixels in a row: a corner up to an arc of 11, and no spot from there
- *  on. An edge is none. */
+/** The corner of a large white square sees 11 dark pixels in a row: a corner, and no blob where 11 may be. An edge is
+ *  none. */
 static void known_square(void **state)
 {
     (void)state;
     shake(7);
-    for (int arc = 9; arc <= 12; arc++) {
-        set_up_plain(48, 40);
-        set_culls_about(48, 40);
-        blacken(0);
-        for (int32_t y = 20; y < 40; y++)
-            for (int32_t x = 24; x < 48; x++) *pixel(0, 0, x, y) = 200;
-        step.tuning.detect_arc = arc;
-        step.tuning.detect_threshold = 199;
-        step.tuning.detect_score = VFRONT_SCORE_SAD_A;
-        assert_int_equal(count_found(), arc < 12);
-        if (arc < 12) holds(0, 24, 20, 0, 11 * 200);
-        step.tuning.detect_arc_most = 11;
-        assert_int_equal(count_found(), arc < 12);
-        step.tuning.detect_arc_most = 10; /* now the corner is a spot; next to it along the edge, 10 are dark */
-        assert_int_equal(count_found(), arc < 11);
-        if (arc < 11) holds(0, 25, 20, 0, 10 * 200);
-        step.tuning.detect_arc_most = 9;
-        assert_int_equal(count_found(), arc < 10);
-        if (arc < 10) holds(0, 26, 20, 0, 9 * 200);
-        step.tuning.detect_arc_most = 16;
-        step.tuning.detect_threshold = 200;
-        assert_int_equal(count_found(), 0);
-    }
+    set_up_plain(48, 40);
+    set_culls_about(48, 40);
+    blacken(0);
+    for (int32_t y = 20; y < 40; y++)
+        for (int32_t x = 24; x < 48; x++) *pixel(0, 0, x, y) = 200;
+    step.tuning.detect_threshold = 199;
+    step.tuning.detect_score = VFRONT_SCORE_SAD_A;
+    assert_int_equal(count_found(), 1);
+    holds(0, 24, 20, 0, 11 * 200);
+    step.tuning.detect_arc_most = 11;
+    assert_int_equal(count_found(), 1);
+    step.tuning.detect_arc_most = 10; /* now the corner is a blob; next to it along the edge, 10 are dark */
+    assert_int_equal(count_found(), 1);
+    holds(0, 25, 20, 0, 10 * 200);
+    step.tuning.detect_arc_most = 9;
+    assert_int_equal(count_found(), 1);
+    holds(0, 26, 20, 0, 9 * 200);
+    step.tuning.detect_arc_most = 16;
+    step.tuning.detect_threshold = 200;
+    assert_int_equal(count_found(), 0);
 }
 
-/** A pixel alone, brighter or darker than all 16 around, is a spot as soon as there is a bound; the end of a line, at a
+/** A pixel alone, brighter or darker than all 16 around, is a blob as soon as there is a bound; the end of a line, at a
  *  bound of 14. */
-static void known_spots(void **state)
+static void known_blobs(void **state)
 {
     (void)state;
     shake(17);
@@ -693,7 +688,7 @@ static void known_spots(void **state)
             }
 }
 
-/** Two pixels of equal score: the one that comes first in raster order stays, the other only beyond the radius. */
+/** Two pixels of equal score: the first in raster order remains, the other one only beyond the radius. */
 static void known_neighbours(void **state)
 {
     static const struct point beside[] = {{4, 0},  {-4, 0},  {0, 4}, {0, -4}, {4, 4}, {-4, 4},
@@ -733,7 +728,7 @@ static void known_better_neighbour(void **state)
     }
 }
 
-/** In any picture the best pixel (the first of equals) is the best of the only cell, at any radius. */
+/** In any image the best pixel (the first of equals) is the best of the only cell, at any radius. */
 static void best_pixel_is_never_lost(void **state)
 {
     (void)state;
@@ -759,8 +754,8 @@ static void best_pixel_is_never_lost(void **state)
     }
 }
 
-/** Every level has culling cells of its own; a cell has one corner of all levels. Of equal corners on two levels the
- *  finer one is the best; a better coarse one goes before it. */
+/** Every level has its own culling cells; a cell has one corner of all levels. Of equal corners on two levels the finer
+ *  is best; a better coarse one precedes it. */
 static void known_levels(void **state)
 {
     (void)state;
@@ -793,7 +788,7 @@ static void known_grids(void **state)
 {
     static const struct {
         int32_t x, y, grey, cull;
-    } spot[] = {
+    } shown_pixel[] = {
         {10, 6, 50, 1 * 5 + 1}, {16, 6, 60, 1 * 5 + 2},  {10, 24, 70, 6 * 5 + 1},
         {33, 6, 40, 1 * 5 + 4}, {24, 30, 40, 7 * 5 + 3},
     };
@@ -802,11 +797,12 @@ static void known_grids(void **state)
     set_up_plain(40, 40);
     if (!set_culls(8, 4) || !set_cells(20, 40)) skip();
     blacken(0);
-    for (int i = 0; i < 5; i++) *pixel(0, 0, spot[i].x, spot[i].y) = (uint8_t)spot[i].grey;
+    for (int i = 0; i < 5; i++) *pixel(0, 0, shown_pixel[i].x, shown_pixel[i].y) = (uint8_t)shown_pixel[i].grey;
     assert_int_equal(count_found(), 5);
-    for (int i = 0; i < 5; i++) holds(spot[i].cull, spot[i].x, spot[i].y, 0, 16 * (uint32_t)spot[i].grey);
+    for (int i = 0; i < 5; i++)
+        holds(shown_pixel[i].cull, shown_pixel[i].x, shown_pixel[i].y, 0, 16 * (uint32_t)shown_pixel[i].grey);
     leads(0, 10, 24, 0, 16 * 70);
-    leads(1, 33, 6, 0, 16 * 40); /* of equals the first */
+    leads(1, 33, 6, 0, 16 * 40); /* the first of equals */
     set_cells(40, 40);
     set_culls(40, 40);
     assert_int_equal(count_found(), 1);
@@ -816,11 +812,12 @@ static void known_grids(void **state)
     assert_int_equal(count_found(), 1);
     holds(0, 10, 24, 0, 16 * 70);
     for (int i = 0; i < 5; i++)
-        leads(spot[i].y / 6 * 8 + spot[i].x / 5, spot[i].x, spot[i].y, 0, 16 * (uint32_t)spot[i].grey);
+        leads(shown_pixel[i].y / 6 * 8 + shown_pixel[i].x / 5, shown_pixel[i].x, shown_pixel[i].y, 0,
+              16 * (uint32_t)shown_pixel[i].grey);
 }
 
 /** Blackens all levels but for a pixel; only the pixel of level 0 that it is centred on is shown, or all but that. */
-static void set_up_spot(int32_t level, int32_t u, int32_t v, int32_t shown)
+static void set_up_pixel(int32_t level, int32_t u, int32_t v, int32_t shown)
 {
     const int32_t pitch = step.geometry.level[0][0].pitch;
     for (int32_t k = 0; k < step.geometry.scales; k++) blacken(k);
@@ -848,7 +845,7 @@ static void cells_and_mask_of_the_centre(void **state)
         const int32_t u = between(3, l->width - 4), v = between(3, l->height - 4), x = pixel_of(u, level),
                       y = pixel_of(v, level);
         step.tuning.detect_levels = VFRONT_SCALES;
-        set_up_spot(level, u, v, shown);
+        set_up_pixel(level, u, v, shown);
         assert_int_equal(count_found(), shown);
         if (!shown) continue;
         holds(y / t->cull_height_px * g->culls_x[0] + x / t->cull_width_px, u, v, level, 16 * 90);
@@ -884,7 +881,7 @@ static void known_pixel_alone(void **state)
     }
 }
 
-/** A black picture of one culling cell in which two pixels are let through the mask. */
+/** A black image of one culling cell in which two pixels are let through the mask. */
 static void set_up_two(int32_t rank, struct point a, struct point b)
 {
     set_up_plain(40, 40);
@@ -947,8 +944,8 @@ static void five_see_less_than_seven(void **state)
     }
 }
 
-/** Non-maximum suppression compares corner scores, even where the final score is a Harris response: here the darker of
- *  two pixels has the higher response, because of the pixel beside it. */
+/** Non-maximum suppression compares corner scores, even if the final score is a Harris response: the darker of two
+ *  pixels has the higher response, because of the pixel next to it. */
 static void corner_score_decides_between_neighbours(void **state)
 {
     (void)state;
@@ -969,24 +966,24 @@ static void corner_score_decides_between_neighbours(void **state)
     }
 }
 
-/** Lets two pixels through the mask: at 12,12 one with an arc of nine that is `weak` brighter and a rest 200 darker, so
- *  that SAD-B scores it high; at 28,28 one with an arc of nine that is `strong` brighter and a rest that is similar. */
-static void set_up_pair(int weak, int strong)
+/** Unmasks two pixels. At 12,12: an arc of nine that is `low` brighter, the rest 200 darker, so that SAD-B scores it
+ *  high. At 28,28: an arc of nine that is `high` brighter, the rest similar. */
+static void set_up_pair(int low, int high)
 {
     set_up_two(0, (struct point){12, 12}, (struct point){28, 28});
     for (int32_t i = 0; i < 40 * 40; i++) *pixel(0, 0, i % 40, i / 40) = 200;
     for (int i = 0; i < 16; i++) {
-        *pixel(0, 0, 12 + circle[i].x, 12 + circle[i].y) = (uint8_t)(i < 9 ? 200 + weak : 0);
-        *pixel(0, 0, 28 + circle[i].x, 28 + circle[i].y) = (uint8_t)(i < 9 ? 200 + strong : 200);
+        *pixel(0, 0, 12 + circle[i].x, 12 + circle[i].y) = (uint8_t)(i < 9 ? 200 + low : 0);
+        *pixel(0, 0, 28 + circle[i].x, 28 + circle[i].y) = (uint8_t)(i < 9 ? 200 + high : 200);
     }
-    step.tuning.detect_arc = 9;
     step.tuning.detect_threshold = 50;
     step.tuning.detect_threshold_low = 49;
     step.tuning.detect_score = VFRONT_SCORE_SAD_B;
 }
 
-/** A strong corner goes before a weak one in its cell, whatever the scores; a weak one is better than none. */
-static void strong_before_weak(void **state)
+/** A corner of the first threshold precedes one of the second in its cell, whatever the scores; one of the second is
+ *  better than none. */
+static void high_before_low(void **state)
 {
     (void)state;
     shake(12);
@@ -995,8 +992,8 @@ static void strong_before_weak(void **state)
     holds(0, 28, 28, 0, 9 * 51);
     set_up_pair(50, 50);
     assert_int_equal(count_found(), 1);
-    const struct vf_corner weak = vf_detect_corner(*best_of(&memory, 0));
-    assert_true(weak.x == 12 && weak.y == 12 && !weak.strong && weak.score == 9 * 50 + 7 * 200);
+    const struct vf_corner low = vf_detect_corner(*best_of(&memory, 0));
+    assert_true(low.x == 12 && low.y == 12 && !low.high && low.score == 9 * 50 + 7 * 200);
     set_up_pair(51, 51);
     assert_int_equal(count_found(), 1);
     holds(0, 12, 12, 0, 9 * 51 + 7 * 200);
@@ -1015,7 +1012,7 @@ static void strong_before_weak(void **state)
     }
 }
 
-/** A corner right on the border counts, one pixel nearer to the edge of the picture does not; on every side. */
+/** A corner right on the border counts, one pixel nearer to the edge of the image does not; on every side. */
 static void known_border(void **state)
 {
     (void)state;
@@ -1100,8 +1097,8 @@ static void limits_of_the_search(void **state)
     assert_true(none > 0);
 }
 
-/** Centres of all pixels of all levels against the true ratio of the levels: as far off as the step is rounded to 2^-16
- *  and the place to 2^-16, and never outside the picture. */
+/** Centres of all pixels of all levels against the true ratio of the levels: within the rounding of the step and of the
+ *  position to 2^-16, and never outside the image. */
 static void places_of_pixels(void **state)
 {
     (void)state;
@@ -1135,14 +1132,14 @@ static void keys_are_in_order(void **state)
         uint64_t key[2];
         for (int k = 0; k < 2; k++) {
             const int close = k && roll(2);
-            c[k].strong = roll(2);
+            c[k].high = roll(2);
             c[k].score = close ? c[0].score : roll(2) ? (uint32_t)between(1, 4080) : (uint32_t)roll64() | 1;
             c[k].level = close && roll(2) ? c[0].level : roll(8);
             c[k].y = close && roll(2) ? c[0].y : roll(4097);
             c[k].x = roll(4097);
-            key[k] = vf_detect_key(c[k].strong ? roll(2) + 1 : 0, c[k].score, c[k].level, c[k].x, c[k].y);
+            key[k] = vf_detect_key(c[k].high ? roll(2) + 1 : 0, c[k].score, c[k].level, c[k].x, c[k].y);
             const struct vf_corner back = vf_detect_corner(key[k]);
-            assert_true(back.score == c[k].score && back.strong == c[k].strong);
+            assert_true(back.score == c[k].score && back.high == c[k].high);
             assert_true(back.level == c[k].level && back.x == c[k].x && back.y == c[k].y);
             assert_true(key[k] > 0 && key[k] >> VF_KEY_BITS == 0);
         }
@@ -1167,7 +1164,7 @@ int main(void)
         cmocka_unit_test(largest_picture),
         cmocka_unit_test(all_else_stays),
         cmocka_unit_test(known_square),
-        cmocka_unit_test(known_spots),
+        cmocka_unit_test(known_blobs),
         cmocka_unit_test(known_neighbours),
         cmocka_unit_test(known_better_neighbour),
         cmocka_unit_test(best_pixel_is_never_lost),
@@ -1178,7 +1175,7 @@ int main(void)
         cmocka_unit_test(harris_decides_within_a_cell),
         cmocka_unit_test(five_see_less_than_seven),
         cmocka_unit_test(corner_score_decides_between_neighbours),
-        cmocka_unit_test(strong_before_weak),
+        cmocka_unit_test(high_before_low),
         cmocka_unit_test(known_border),
         cmocka_unit_test(known_margins),
         cmocka_unit_test(limits_of_the_search),

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Oracle of detect, pixel by pixel as in the papers: the circle is every pixel whose distance rounds to three, an arc
- * is found by walking along it, the score MT by trying every threshold, the Harris response by summing Sobel gradients
- * in numbers that nothing is lost in, the best of a cell by visiting every pixel of its levels (paper 000, II.C and
- * II.D; paper 001, 3; paper 004, II.C.1). Works on the globals of tests/fixture/stage.h; shares no arithmetic with the
- * library. */
+/* Oracle of detect, pixel by pixel as in the papers (paper 000, II.C and II.D; paper 001, 3; paper 004, II.C.1). The
+ * circle is every pixel whose distance rounds to three. An arc is found by walking along it, the score MT by trying
+ * every threshold. The Harris response sums Sobel gradients without loss. The best of a cell is found by visiting every
+ * pixel of its levels. Works on the globals of tests/fixture/stage.h; shares no arithmetic with the library. */
 #ifndef DETECT_ORACLE_H
 #define DETECT_ORACLE_H
 
@@ -69,7 +68,7 @@ static int differences(const int ring[16], int centre, struct arc arc)
     return sum;
 }
 
-/** Score of a pixel, 0 if it is no corner: its longest arc too short, or so long that it is a spot. */
+/** Score of a pixel, 0 if it is no corner: its longest arc is too short, or so long that it is a blob. */
 static int textbook_score(const int ring[16], int centre, int threshold, int arc_least, int arc_most, int kind)
 {
     const struct arc arc = longest_arc(ring, centre, threshold), whole = {0, 16};
@@ -124,22 +123,22 @@ static uint32_t textbook_final_score(struct sums h, uint32_t corner_score)
 
 /* ---- oracle: response, suppression, cells ------------------------------------------------------------------------ */
 
-/** Corner candidate: a pixel of a level. Order: strong before weak, higher score, finer level, raster order. score 0:
- *  no corner. */
+/** Corner candidate: a pixel of a level. Order: first threshold before second, higher score, finer level, raster order.
+ *  score 0: no corner. */
 struct candidate {
-    int strong, level, x, y;
+    int high, level, x, y;
     uint32_t score;
 };
 
 static int better(struct candidate a, struct candidate b)
 {
-    if (a.strong != b.strong) return a.strong > b.strong;
+    if (a.high != b.high) return a.high > b.high;
     if (a.score != b.score) return a.score > b.score;
     if (a.level != b.level) return a.level < b.level;
     return a.y != b.y ? a.y < b.y : a.x < b.x;
 }
 
-/** Level 0: the picture as it came, or as rectified. */
+/** Level 0: the raw or the rectified image. */
 static uint8_t *level0_of(int32_t camera)
 {
 #if VFRONT_RECTIFY
@@ -148,7 +147,7 @@ static uint8_t *level0_of(int32_t camera)
     return memory.ingest.picture[step.parity][camera];
 }
 
-/** Mask of the frame, which is rectified with the picture. */
+/** Mask of the frame, which is rectified with the image. */
 static uint8_t *frame_mask_of(int32_t camera)
 {
 #if VFRONT_RECTIFY
@@ -157,7 +156,7 @@ static uint8_t *frame_mask_of(int32_t camera)
     return memory.ingest.mask_frame[camera];
 }
 
-/** Address of a pixel of a level: level 0 is the picture, the others are in the memory of scale. */
+/** Address of a pixel of a level: level 0 is the image, the others are in the memory of scale. */
 static uint8_t *pixel(int32_t camera, int32_t level, int32_t x, int32_t y)
 {
     const struct vf_level *l = scale_of(camera, level);
@@ -176,7 +175,7 @@ static double centre_of(int32_t u, int32_t level)
     return floor((u + 0.5) * step.geometry.step_q16[level]) / 65536.0 - 0.5;
 }
 
-/** Level 0 pixel in which that centre lies, halves up. */
+/** Level 0 pixel that contains that centre, halves up. */
 static int32_t pixel_of(int32_t u, int32_t level) { return (int32_t)floor(centre_of(u, level) + 0.5); }
 
 /** Margin of a level: pixels around a corner that circle, gradients and descriptor read. */
@@ -211,9 +210,9 @@ static struct candidate respond(int32_t camera, int32_t level, int32_t x, int32_
     if (!within(x, level, l->width, l0->width) || !within(y, level, l->height, l0->height)) return c;
     if (masked(camera, pixel_of(x, level), pixel_of(y, level))) return c;
     for (int i = 0; i < 16; i++) ring[i] = *pixel(camera, level, x + circle[i].x, y + circle[i].y);
-    const int centre = *pixel(camera, level, x, y), arc = t->detect_arc, most = t->detect_arc_most;
+    const int centre = *pixel(camera, level, x, y), arc = 9, most = t->detect_arc_most;
     c.score = (uint32_t)textbook_score(ring, centre, t->detect_threshold, arc, most, t->detect_score);
-    c.strong = c.score > 0;
+    c.high = c.score > 0;
     if (!c.score && t->detect_threshold_low)
         c.score = (uint32_t)textbook_score(ring, centre, t->detect_threshold_low, arc, most, t->detect_score);
     return c;

@@ -1,27 +1,27 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Repeatability of key points and descriptors, beside OpenCV's ORB and FAST, on pictures with known homographies.
+"""Compares the repeatability of key points and descriptors with OpenCV's ORB and FAST, on images with known homographies.
 
     tests/features/features.py build/bridge_features.so [--set name=value ...] [--quick] [--check]
 
---set     Tuning values of vfront that are not standard. Nothing is tuned for a picture, a set or a number of points.
---quick   1000 points and pictures 2 and 4 alone.
+--set     Tuning values of vfront that are not standard. Nothing is tuned for an image, a set or a number of points.
+--quick   1000 points and images 2 and 4 alone.
 --check   Exit status 1 when vfront is below OpenCV's ORB on a set's mean.
 
-Pictures are the Oxford sets in $VFRONT_DATA or ../shared/data beside the project: picture 1 of each against 2 to 6. Exit status:
+Images are the Oxford sets in $VFRONT_DATA or ../shared/data beside the project: image 1 of each against 2 to 6. Exit status:
 77 data, OpenCV or the bridge is missing, else 0.
 
 vfront    Standard tuning, select_points = N.
 ORB       cv2.ORB_create(nfeatures=N), standard otherwise: 8 levels, 6/5 apart, ranked by Harris, a quota for each level.
 FAST      The N corners of level 0 with the highest score; no descriptor.
-Truth     A point p of picture 1 lies at H p in picture i. The common area is what both pictures show: the points of picture 1 with
-          H p within picture i, and the points q of picture i with H^-1 q within picture 1.
+Truth     A point p of image 1 lies at H p in image i. The common area is what both images show: the points of image 1 with
+          H p within image i, and the points q of image i with H^-1 q within image 1.
 repeat    Repeatability [%], after Mikolajczyk and Schmid: the points of the common area are paired one to one, nearest first, and
-          pairs up to 3 px apart counted, over the fewer points of the two pictures. How far apart p and q are is the mean of
-          |H p - q| in picture i and |p - H^-1 q| in picture 1, both in px of level 0: the same from either side.
-match     Matching score [%]: of the points of picture 1 in the common area, the share whose nearest neighbour by Hamming distance,
-          among all points of picture i and without a cross-check, lies within 3 px of H p. Of equally near ones the first is taken.
-spread    How evenly the points lie: entropy of their distribution over a grid of 8x8, mean over the six pictures [bit, at most 6].
+          pairs up to 3 px apart counted, over the fewer points of the two images. How far apart p and q are is the mean of
+          |H p - q| in image i and |p - H^-1 q| in image 1, both in px of level 0: the same from either side.
+match     Matching score [%]: of the points of image 1 in the common area, the share whose nearest neighbour by Hamming distance,
+          among all points of image i and without a cross-check, lies within 3 px of H p. Of equally near ones the first is taken.
+spread    How evenly the points lie: entropy of their distribution over a grid of 8x8, mean over the six images [bit, at most 6].
 """
 import ctypes
 import os
@@ -57,7 +57,7 @@ from pictures import grey  # noqa: E402
 
 
 class Scene:
-    """Picture 1 and those it is compared with; homographies by picture, counted from 0."""
+    """Image 1 and those it is compared with; homographies by image, counted from 0."""
 
     def __init__(self, name, others):
         folder = os.path.join(DATA, "homography_oxford", name)
@@ -162,7 +162,7 @@ def spread(p, shape):
 
 
 def measure(scene, find, most):
-    """Points a picture, and repeat, match and spread of a scene: means over its pictures or pairs."""
+    """Points an image, and repeat, match and spread of a scene: means over its images or pairs."""
     found = [find(picture, most) for picture in scene.pictures]
     (p, bits1), shape1 = found[0], scene.pictures[0].shape
     repeat, match = [], []
@@ -229,7 +229,7 @@ def report_rules(vfront, scenes, settings):
     print("\nall: key points a picture, without a limit. The rest: at 1000 points")
     print("%-28s %s" % ("", "".join("%30s" % name for name in scenes)))
     print("%-28s %s" % ("", "    all  points  repeat   match " * len(scenes)))
-    for extra in ([], ["select_window_px=0"], ["select_window_px=3"], ["select_window_px=5"], ["detect_arc_most=13"],
+    for extra in ([], ["select_aggregate_px=0"], ["select_aggregate_px=3"], ["select_aggregate_px=5"], ["detect_arc_most=13"],
                   ["detect_arc_most=16"]):
         line = ""
         for scene in scenes.values():

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Key points where corners are scarce: select fills quotas with the second best corners of culling cells, in an order
- * that is given here by hand. */
+/* Key points where corners are scarce: select fills quotas with second best corners of culling cells, in an order given
+ * here by hand. */
 #include "tests/fixture/stage.h"
 
 /* ---- the order in which a quota is filled ------------------------------------------------------------------------ */
 
 enum { CELLS = 3 }; /* in a row, of 32 px */
 
-/** Corners of each cell, the best first; score 0: none. */
+/** Corners of each cell, best first; score 0: none. */
 struct cell {
     struct {
-        int strong;
+        int high;
         uint32_t score;
     } corner[2];
 };
@@ -20,11 +20,11 @@ static const struct {
     struct cell cell[CELLS];
     int order[2 * CELLS];
 } known[] = {
-    /* strong ones alone: the best of cells go first, however high the second ones score */
+    /* first threshold only: best corners of cells first, however high the second best score */
     {{{{{1, 90}, {1, 80}}}, {{{1, 5}, {1, 4}}}, {{{1, 7}, {1, 6}}}}, {0, 20, 10, 1, 21, 11}},
-    /* a strong second one goes before a weak best one, a weak second one last */
+    /* a second best of the first threshold precedes a best of the second; a second best of the second comes last */
     {{{{{1, 9}, {0, 99}}}, {{{0, 50}, {0, 40}}}, {{{1, 7}, {1, 1}}}}, {0, 20, 21, 10, 1, 11}},
-    /* weak ones alone */
+    /* second threshold only */
     {{{{{0, 3}, {0, 2}}}, {{{0, 9}, {0, 8}}}, {{{0, 0}, {0, 0}}}}, {10, 0, 11, 1, -1, -1}},
     /* cells with one corner */
     {{{{{1, 3}, {0, 0}}}, {{{0, 9}, {0, 0}}}, {{{1, 4}, {0, 5}}}}, {20, 0, 10, 21, -1, -1}},
@@ -36,16 +36,16 @@ static const struct {
 static uint64_t key_of(const struct cell *of, int cell, int corner)
 {
     const uint32_t score = of[cell].corner[corner].score;
-    return score ? vf_detect_key(of[cell].corner[corner].strong, score, 0, 32 * cell + 10 + corner, 12) : 0;
+    return score ? vf_detect_key(of[cell].corner[corner].high, score, 0, 32 * cell + 10 + corner, 12) : 0;
 }
 
-/** A step of one level with the corners of a line of the table. */
+/** Frame of one level with the corners of a row of the table. */
 static void set_up_line(const struct cell *of)
 {
     set_up(1, 32 * CELLS, 32, 0);
     set_culls(32, 32);
     step.tuning.detect_levels = 1;
-    step.tuning.select_window_px = 0;
+    step.tuning.select_aggregate_px = 0;
     for (int i = 0; i < CELLS; i++) {
         memory.detect.best[step.parity][0][i] = key_of(of, i, 0);
         memory.detect.second[step.parity][0][i] = key_of(of, i, 1);
@@ -84,14 +84,14 @@ static void quotas_are_filled_in_order(void **state)
             }
 }
 
-/** Aggregation keeps but the strongest of a window: nothing is filled up. */
-static void none_with_a_window(void **state)
+/** Aggregation keeps only the best of a window: nothing is filled. */
+static void none_with_aggregation(void **state)
 {
     (void)state;
     set_up_line(known[0].cell);
     step.tuning.select_points = 2 * CELLS;
     step.tuning.select_share_percent = 0;
-    step.tuning.select_window_px = 3;
+    step.tuning.select_aggregate_px = 3;
     share_out();
     RUN(select);
     assert_int_equal(memory.select.count[0][0], CELLS);
@@ -101,7 +101,7 @@ int main(void)
 {
     const struct CMUnitTest test[] = {
         cmocka_unit_test(quotas_are_filled_in_order),
-        cmocka_unit_test(none_with_a_window),
+        cmocka_unit_test(none_with_aggregation),
     };
     return cmocka_run_group_tests_name("fill", test, NULL, NULL);
 }

@@ -1,14 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The library's segment test and MT score against OpenCV's FastFeatureDetector (TYPE_9_16), on every picture there is.
+"""Compares the segment test and MT score with OpenCV's FastFeatureDetector (TYPE_9_16), on all images.
 
-usage: opencv_fast.py [--quick[=N]] [bridge.so]      --quick: every N-th picture (5)
+usage: opencv_fast.py [--quick[=N]] [bridge.so]      --quick: every N-th image (5)
 
 Without suppression, OpenCV must give the same corners. With it, OpenCV keeps the pixels that score higher than all eight
-neighbours: the same pixels must follow from the library's scores, and have them. On the pictures drawn here, OpenCV is also
-run at every threshold, which says for every corner what its score must be. Nothing is compared with a tolerance.
+neighbours: the same pixels must follow from the library's scores, and have them. On the images drawn here, OpenCV is also
+run at every threshold, which gives the expected score of every corner. Nothing is compared with a tolerance.
 
-Pictures: those drawn here, and those in $VFRONT_DATA or ../shared/data. Exit: 0 the same, 1 not, 77 no cv2 or no data.
+Images: those drawn here, and those in $VFRONT_DATA or ../shared/data. Exit: 0 the same, 1 not, 77 no cv2 or no data.
 """
 import ctypes
 import multiprocessing
@@ -44,7 +44,7 @@ def library_scores(corners, picture, threshold):
 
 
 def opencv_points(picture, threshold, suppress):
-    """Corners as a picture of flags, and of scores where OpenCV gives them."""
+    """Corners as an image of flags, and of scores where OpenCV gives them."""
     points = cv2.FastFeatureDetector_create(threshold, suppress, cv2.FAST_FEATURE_DETECTOR_TYPE_9_16).detect(picture)
     at = np.array(cv2.KeyPoint_convert(points), int).reshape(-1, 2)
     found = np.zeros(picture.shape, bool)
@@ -93,7 +93,7 @@ def compare_all_thresholds(corners, picture):
 
 
 def drawn():
-    """Pictures that need no file: noise of three contrasts, shapes, blurred noise."""
+    """Images that need no file: noise of three contrasts, shapes, blurred noise."""
     dice = np.random.RandomState(1)
     yield "noise", dice.randint(0, 256, (101, 133), np.uint8)
     yield "soft noise", dice.randint(110, 141, (64, 97), np.uint8)

@@ -1,23 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Angles and descriptors beside those of OpenCV's ORB, at the points that it finds.
+"""Compares angles and descriptors with those of OpenCV's ORB, at the points that OpenCV finds.
 
-    tests/features/opencv_orb.py build/bridge_orb.so [--all]      --all: every picture, not the middle one of each folder
+    tests/features/opencv_orb.py build/bridge_orb.so [--all]      --all: every image, not the middle one of each folder
 
-Pictures: those drawn here, and those in $VFRONT_DATA or ../shared/data beside the project. Exit: 0 alike, 1 not, 77 no cv2, no
+Images: those drawn here, and those in $VFRONT_DATA or ../shared/data beside the project. Exit: 0 alike, 1 not, 77 no cv2, no
 bridge or no data.
 
 angle     Ours beside OpenCV's, which computes it with its own arc tangent of 0.3 degrees [degree].
 bits      Bits that differ of 256, OpenCV's descriptor taken at our angle. On level 0 nearly all of it is smoothing: ours has the
-          weights in 1/256 that OpenCV's GaussianBlur() takes for a picture; within ORB, OpenCV takes weights in floats.
+          weights in 1/256 that OpenCV's GaussianBlur() takes for an image; within ORB, OpenCV takes weights in floats.
 own       The same, each with its own angle.
-match     Share of points whose mutual nearest neighbour, among all of the picture by the other, is themselves [%].
+match     Share of points whose mutual nearest neighbour, among all of the image by the other, is themselves [%].
 edge      As bits, less than 22 px from the border, where OpenCV's pattern reaches into a margin that it does not smooth.
 worst bit Share of points in which the bit differs that differs most often.
 
 Levels 1 and up: OpenCV resamples each level from the one before, without means over twice a pixel's width, and rounds its size,
-so pixels lie elsewhere; ours is the pixel nearest to the place of OpenCV's on level 0. Demands are made on level 0: of each real
-picture, and of all together; on the others only that descriptors belong to the same places.
+so pixels lie elsewhere; ours is the pixel nearest to the position of OpenCV's on level 0. Demands are made on level 0: of each real
+image, and of all together; on the others only that descriptors match at the same points.
 """
 import ctypes
 import os
@@ -51,7 +51,7 @@ class Bridge:
         self.c.bridge_describe.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
 
     def open(self, picture):
-        """Size of a pixel, width and height of every level; none when the picture is beyond the config."""
+        """Size of a pixel, width and height of every level; none when the image is beyond the config."""
         levels = []
         for level in range(self.c.bridge_open(picture.ctypes.data, picture.shape[1], picture.shape[0])):
             width, height = ctypes.c_int(), ctypes.c_int()
@@ -105,7 +105,7 @@ def own_pixels(points, octave, picture, size):
 
 
 class Figures:
-    """Figures of one level over all pictures."""
+    """Figures of one level over all images."""
 
     def __init__(self):
         self.angle, self.bits, self.own, self.edge = [], [], [], []
@@ -143,7 +143,7 @@ HEAD = "level  points    angle      max     bits   max      own   max    match  
 
 
 def compare(bridge, picture, levels, figures):
-    """Adds one picture: its levels alone, or as a pyramid."""
+    """Adds one image: its levels alone, or as a pyramid."""
     sizes = bridge.open(picture)
     points = sorted(orb(levels).detect(picture), key=lambda p: p.octave)
     for octave in range(min(levels, len(sizes))):
@@ -173,7 +173,7 @@ def drawn():
 
 
 def real(every):
-    """Grey pictures of the data: the middle one of each folder, or all."""
+    """Grey images of the data: the middle one of each folder, or all."""
     folders = {}
     for path in sorted(p for p in DATA.rglob("*") if p.suffix in (".png", ".pgm")) if DATA.is_dir() else []:
         folders.setdefault(path.parent, []).append(path)
@@ -185,7 +185,7 @@ def real(every):
 
 
 def verdict(level0, is_all):
-    """Faults on level 0. A single picture has too few points to hold every bit to account."""
+    """Faults on level 0. A single image has too few points for a bound on every bit."""
     bits, angle = np.concatenate(level0.bits), np.concatenate(level0.angle)
     demands = ((level0.mean() <= MOST_BITS, f"mean Hamming distance over {MOST_BITS}"),
                (not is_all or level0.each.max() <= MOST_BIT * len(bits), f"bit {level0.each.argmax()} differs too often"),

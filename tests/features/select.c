@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* select: the key points of small pictures against a direct reading of paper 004, II.C.2. The oracle holds the dense
- * matrices of the paper: M with the response of every level at every pixel of level 0, Kr with their sums, Kl with the
- * number of levels, and looks at all q x q pixels around a key point. The best of each group are found by sorting: of
- * each level as many as it has slots, or of all levels together; where there is no window, the second best of the cells
- * are sorted among them. Slots are those of stand.h, which shares them out in doubles. */
+/* select: the key points of small images against paper 004, II.C.2. The oracle has the dense matrices of the paper: M
+ * with the response of every level at every pixel of level 0, Kr with their sums, Kl with the number of levels. It
+ * compares all q x q pixels around a key point. The best of each group are found by sorting: as many as each level, or
+ * all levels together, have slots. Without a window the second best of the cells are sorted among them. Slots are those
+ * of the fixture, computed in doubles. */
 #include "tests/fixture/stage.h"
 
 /* ---- corners, kept apart from the arena -------------------------------------------------------------------------- */
@@ -12,7 +12,7 @@ enum { WIDE = VFRONT_WIDTH < 320 ? VFRONT_WIDTH : 320, HIGH = VFRONT_HEIGHT < 32
 enum { PLACES = VFRONT_SCALES * VFRONT_CULL_CELLS };
 
 struct corner {
-    int there, strong;
+    int there, high;
     uint32_t score;
     int second;                      /* 1: second best of its cell */
     int32_t level, cell, u, v, x, y; /* cell: for culling; u, v: pixel of its level; x, y: of level 0 */
@@ -26,7 +26,7 @@ static double size_of(int32_t level)
     return floor(pow((double)VFRONT_SCALE_NUM / VFRONT_SCALE_DEN, level) * 65536.0 + 0.5) / 65536.0;
 }
 
-/** Level 0 pixel that a pixel of a level is centred on: centres lie at (u + 1/2) s - 1/2, halves are rounded up. */
+/** Level 0 pixel on which a pixel of a level is centred: centres lie at (u + 1/2) s - 1/2, halves are rounded up. */
 static int32_t pixel_of(int32_t u, int32_t level) { return (int32_t)floor((u + 0.5) * size_of(level) - 0.5 + 0.5); }
 
 static int32_t levels_searched(void)
@@ -41,11 +41,11 @@ static int32_t cell_at(int32_t camera, int32_t x, int32_t y)
 
 static int32_t places_of(int32_t camera) { return culls_of(camera) * levels_searched(); }
 
-/** Keys of a camera's culling cells in this step, level by level. */
+/** Keys of a camera's culling cells in this frame, level by level. */
 static uint64_t *best_of(int32_t camera) { return memory.detect.best[step.parity][camera]; }
 static uint64_t *second_of(int32_t camera) { return memory.detect.second[step.parity][camera]; }
 
-/** Clears the cells of the levels that are searched; fills the cells behind them with noise, which must not matter. */
+/** Clears the cells of the searched levels; fills the cells after them with noise, which must not matter. */
 static void clear_corners(void)
 {
     for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
@@ -61,25 +61,25 @@ static void clear_corners(void)
     }
 }
 
-static struct corner corner_at(int32_t camera, int32_t level, int32_t u, int32_t v, int strong, uint32_t score)
+static struct corner corner_at(int32_t camera, int32_t level, int32_t u, int32_t v, int high, uint32_t score)
 {
     const int32_t x = pixel_of(u, level), y = pixel_of(v, level);
-    return (struct corner){1, strong, score, 0, level, cell_at(camera, x, y), u, v, x, y};
+    return (struct corner){1, high, score, 0, level, cell_at(camera, x, y), u, v, x, y};
 }
 
-/** Puts a corner where the detector would, instead of what was there. */
-static void put(int32_t camera, int32_t level, int32_t u, int32_t v, int strong, uint32_t score)
+/** Replaces a corner at the position where the detector would put it. */
+static void put(int32_t camera, int32_t level, int32_t u, int32_t v, int high, uint32_t score)
 {
-    const struct corner c = corner_at(camera, level, u, v, strong, score);
+    const struct corner c = corner_at(camera, level, u, v, high, score);
     corner[camera][level][c.cell] = c;
-    best_of(camera)[level * culls_of(camera) + c.cell] = vf_detect_key(strong, score, level, u, v);
+    best_of(camera)[level * culls_of(camera) + c.cell] = vf_detect_key(high, score, level, u, v);
 }
 
-/** Puts a corner as the second best of its cell, unless it is better than the best; then it is left out. */
-static void put_second(int32_t camera, int32_t level, int32_t u, int32_t v, int strong, uint32_t score)
+/** Puts a corner as the second best of its cell, unless it is better than the best; then it is omitted. */
+static void put_second(int32_t camera, int32_t level, int32_t u, int32_t v, int high, uint32_t score)
 {
-    struct corner c = corner_at(camera, level, u, v, strong, score);
-    const uint64_t key = vf_detect_key(strong, score, level, u, v);
+    struct corner c = corner_at(camera, level, u, v, high, score);
+    const uint64_t key = vf_detect_key(high, score, level, u, v);
     const int32_t place = level * culls_of(camera) + c.cell;
     if (key >= best_of(camera)[place]) return;
     c.second = 1;
@@ -87,15 +87,15 @@ static void put_second(int32_t camera, int32_t level, int32_t u, int32_t v, int 
     second_of(camera)[place] = key;
 }
 
-/** Puts a corner of a level at the pixel that a pixel of level 0 lies in, if this keeps it in `cell`. */
-static void put_near(int32_t camera, int32_t level, int32_t cell, int32_t x, int32_t y, int strong, uint32_t score)
+/** Puts a corner of a level at the pixel that contains a pixel of level 0, if this keeps it in `cell`. */
+static void put_near(int32_t camera, int32_t level, int32_t cell, int32_t x, int32_t y, int high, uint32_t score)
 {
     const struct vf_level *l = &step.geometry.scale[camera][level];
     const int32_t u = (int32_t)floor((x + 0.5) / size_of(level)), v = (int32_t)floor((y + 0.5) / size_of(level));
     if (u >= l->width || v >= l->height || cell_at(camera, pixel_of(u, level), pixel_of(v, level)) != cell) return;
-    put(camera, level, u, v, strong, score);
+    put(camera, level, u, v, high, score);
     if (u + 1 < l->width && roll(2) && cell_at(camera, pixel_of(u + 1, level), pixel_of(v, level)) == cell)
-        put_second(camera, level, u + 1, v, strong && roll(2), (uint32_t)(1 + roll64() % score));
+        put_second(camera, level, u + 1, v, high && roll(2), (uint32_t)(1 + roll64() % score));
 }
 
 /** Corners in about `percent` of the culling cells, and in some of these a second one. On many levels they lie around
@@ -120,8 +120,7 @@ static void random_corners(int32_t camera, int percent, int together, uint64_t s
     }
 }
 
-/** Behind the last cell, corners as an earlier frame may have left them: at the pixels of the last level's, but with
- *  higher scores. */
+/** Corners of an earlier frame after the last cell: at the pixels of the last level's, but with higher scores. */
 static void stale_corners(int32_t camera)
 {
     const int32_t levels = levels_searched(), cells = culls_of(camera);
@@ -139,7 +138,7 @@ static uint32_t M[VFRONT_SCALES][HIGH][WIDE];
 static uint64_t Kr[HIGH][WIDE];
 static int Kl[HIGH][WIDE];
 
-/** Copies responses to where they project to, in matrices of zeros. */
+/** Copies responses to their projections, in matrices of zeros. */
 static void project(int32_t camera)
 {
     const struct vf_level *l = &step.geometry.level[camera][0];
@@ -167,11 +166,11 @@ static void sum_up(int32_t camera)
 }
 
 /** 1 if a key point is dropped: both of its metrics are smaller than those of one in the window, which is centred on
- *  it. So an even side means the next odd one. */
+ *  it. An even side therefore equals the next odd one. */
 static int is_dropped(int32_t camera, const struct corner *c)
 {
     const struct vf_level *l = &step.geometry.level[camera][0];
-    const int32_t reach = step.tuning.select_window_px / 2;
+    const int32_t reach = step.tuning.select_aggregate_px / 2;
     for (int32_t y = vf_max(c->y - reach, 0); y <= vf_min(c->y + reach, l->height - 1); y++)
         for (int32_t x = vf_max(c->x - reach, 0); x <= vf_min(c->x + reach, l->width - 1); x++)
             if (Kr[c->y][c->x] < Kr[y][x] && Kl[c->y][c->x] < Kl[y][x]) return 1;
@@ -180,12 +179,12 @@ static int is_dropped(int32_t camera, const struct corner *c)
 
 /* ---- oracle: the best -------------------------------------------------------------------------------------------- */
 
-/** Order of corners: strong before weak, the best of their cells before the second best, higher score, finer level,
+/** Order of corners: first threshold before second, best of their cells before second best, higher score, finer level,
  *  raster order on the level. */
 static int by_rank(const void *a, const void *b)
 {
     const struct corner *p = *(const struct corner *const *)a, *q = *(const struct corner *const *)b;
-    if (p->strong != q->strong) return q->strong - p->strong;
+    if (p->high != q->high) return q->high - p->high;
     if (p->second != q->second) return p->second - q->second;
     if (p->score != q->score) return p->score < q->score ? 1 : -1;
     if (p->level != q->level) return p->level - q->level;
@@ -200,13 +199,12 @@ static int by_place(const void *a, const void *b)
 }
 
 static const struct corner *left[PLACES], *ranked[2 * PLACES];
-static int32_t left_count, found_count; /* left by the aggregation; found at all */
+static int32_t left_count, found_count; /* kept by aggregation; found at all */
 
-/** Corners that aggregation keeps, by rising level, then cell. In a window of one pixel there is no other to compare
- *  with. */
+/** Corners that aggregation keeps, by rising level, then cell. A window of one pixel keeps all. */
 static void aggregate(int32_t camera)
 {
-    const int windowed = step.tuning.select_window_px > 1;
+    const int windowed = step.tuning.select_aggregate_px > 1;
     left_count = found_count = 0;
     if (windowed) project(camera);
     if (windowed) sum_up(camera);
@@ -218,12 +216,12 @@ static void aggregate(int32_t camera)
         }
 }
 
-static uint64_t key_of(const struct corner *c) { return vf_detect_key(c->strong, c->score, c->level, c->u, c->v); }
+static uint64_t key_of(const struct corner *c) { return vf_detect_key(c->high, c->score, c->level, c->u, c->v); }
 
 /** Expected bits of the culling cells whose corners are kept, in words of 32; only where there is a window. */
 static void expect_stays(int32_t camera)
 {
-    if (step.tuning.select_window_px < 2) return;
+    if (step.tuning.select_aggregate_px < 2) return;
     for (int32_t place = 0; place < places_of(camera); place += 32) expected.select.kept[camera][place / 32] = 0;
     for (int32_t i = 0; i < left_count; i++) {
         const int32_t place = left[i]->level * culls_of(camera) + left[i]->cell;
@@ -231,7 +229,7 @@ static void expect_stays(int32_t camera)
     }
 }
 
-/** Number of groups, that is of levels that share a quota: each level is one where there are shares. */
+/** Number of groups, i.e. levels that share a quota: one per level if there are shares. */
 static int32_t groups(void) { return step.tuning.select_share_percent > 0 ? levels_searched() : 1; }
 static int32_t group_of(const struct corner *c) { return groups() > 1 ? c->level : 0; }
 static int32_t first_slot(int32_t group)
@@ -250,7 +248,7 @@ static int32_t rank_group(int32_t camera, int32_t group, const struct corner *co
 {
     int32_t all = of;
     memcpy(ranked, best, sizeof *best * (size_t)of);
-    for (int32_t level = 0; step.tuning.select_window_px < 2 && level < levels_searched(); level++)
+    for (int32_t level = 0; step.tuning.select_aggregate_px < 2 && level < levels_searched(); level++)
         for (int32_t cell = 0; cell < culls_of(camera); cell++) {
             const struct corner *c = &second[camera][level][cell];
             if (c->there && group_of(c) == group) ranked[all++] = c;
@@ -271,7 +269,7 @@ static void expect_group(int32_t camera, int32_t group, const struct corner *con
     for (int32_t i = 0; i < count; i++) m->key[camera][first_slot(group) + i] = key_of(ranked[i]);
 }
 
-/** Writes to `expected` what the stage should leave. */
+/** Writes the expected output of the stage to `expected`. */
 static void expect(int32_t camera)
 {
     aggregate(camera);
@@ -293,8 +291,8 @@ static void name_case(const char *name)
     const vfront_tuning_t *t = &step.tuning;
     const struct vf_level *l = &step.geometry.level[0][0];
     snprintf(what, sizeof what, "%s %dx%d, levels %d cells %dx%d window %d points %d percent %d", name, l->width,
-             l->height, levels_searched(), t->cull_width_px, t->cull_height_px, t->select_window_px, t->select_points,
-             t->select_share_percent);
+             l->height, levels_searched(), t->cull_width_px, t->cull_height_px, t->select_aggregate_px,
+             t->select_points, t->select_share_percent);
 }
 
 static void same_keys(int32_t camera, int32_t group)
@@ -314,8 +312,7 @@ static void same_keys(int32_t camera, int32_t group)
     }
 }
 
-/** The key points of a camera one after the other, as `report` reads them, are by rising level, then cell, of each the
- *  best before the second best. */
+/** The key points of a camera in the order of `report`: by rising level, then cell, best before second best. */
 static uint64_t seconds; /* second best corners among the key points so far */
 static void in_order(int32_t camera)
 {
@@ -341,8 +338,8 @@ static void in_order(int32_t camera)
     assert_true(i <= step.tuning.select_points);
 }
 
-/** Runs the stage and holds all that it keeps against the oracle; where no key points are asked for, it does nothing.
- *  Returns the key points of camera 0. */
+/** Runs the stage and compares all that it keeps with the oracle; with select_points 0 it does nothing. Returns the
+ *  number of key points of camera 0. */
 static uint32_t run_and_compare(const char *name)
 {
     share_out();
@@ -369,14 +366,14 @@ static uint32_t dropped_of(int32_t camera)
     return all;
 }
 
-/** A step without corners, all levels together. Returns whether the config has room for it. */
+/** Frame without corners, all levels together. Returns 0 if the config has no room for it. */
 static int set_up_grid(int32_t cameras, int32_t width, int32_t height, int32_t cell_width, int32_t cell_height)
 {
     if (width > WIDE || height > HIGH) return 0;
     set_up(cameras, width, height, 0);
     if (!set_culls(cell_width, cell_height)) return 0;
     step.tuning.detect_levels = VFRONT_SCALES;
-    step.tuning.select_window_px = 0;
+    step.tuning.select_aggregate_px = 0;
     step.tuning.select_points = VFRONT_KEYPOINTS;
     step.tuning.select_share_percent = 0;
     clear_corners();
@@ -385,10 +382,10 @@ static int set_up_grid(int32_t cameras, int32_t width, int32_t height, int32_t c
 
 /* ---- tests: random ----------------------------------------------------------------------------------------------- */
 
-static int32_t random_window(void)
+static int32_t random_aggregate_px(void)
 {
-    static const int32_t window[] = {0, 1, 2, 3, 4, 5, 7, 9, 16, 63};
-    return roll(4) ? window[roll(10)] : roll(64);
+    static const int32_t aggregate_px[] = {0, 1, 2, 3, 4, 5, 7, 9, 16, 63};
+    return roll(4) ? aggregate_px[roll(10)] : roll(64);
 }
 
 static int32_t random_percent(void)
@@ -430,7 +427,7 @@ static void random_grid(void)
     const int32_t wide = vf_min(WIDE, most), high = vf_min(HIGH, most);
     set_up(between(1, VFRONT_CAMERAS), between(16, wide), between(16, high), roll(2));
     if (step.geometry.cameras > 1) lay_out_levels(VFRONT_CAMERAS - 1, between(16, wide), between(16, high), 0);
-    set_cells_about(between(3, 70), between(3, 70)); /* is of no account */
+    set_cells_about(between(3, 70), between(3, 70)); /* must not matter */
     set_culls_about(cell[c][0], cell[c][1]);
     step.tuning.select_share_percent = random_percent();
 }
@@ -462,7 +459,7 @@ static void random_cases(void **state)
         const int percent = between(0, 100), together = between(0, 100);
         random_grid();
         step.tuning.detect_levels = between(1, VFRONT_SCALES);
-        step.tuning.select_window_px = random_window();
+        step.tuning.select_aggregate_px = random_aggregate_px();
         clear_corners();
         for (int32_t camera = 0; camera < step.geometry.cameras; camera++) {
             random_corners(camera, percent, together, scores[roll(5)]);
@@ -486,8 +483,8 @@ static void random_cases(void **state)
     assert_true(slack > 200 && exact > 100 && cut > 200 && barred > 50 && seconds > 1000);
 }
 
-/** Every culling cell with a corner, as far as levels have a pixel there, and none at all: grids that fill whole
- *  chunks, and more. */
+/** Every culling cell with a corner, where levels have a pixel there, and none at all: grids of whole chunks, and
+ *  more. */
 static void full_and_empty(void **state)
 {
     static const int32_t grid[][4] = {{96, 96, 3, 3},       {93, 99, 3, 3},     {96, 99, 3, 3},  {64, 64, 64, 64},
@@ -498,10 +495,10 @@ static void full_and_empty(void **state)
     shake(2);
     scribble(&memory.select, sizeof memory.select);
     for (size_t i = 0; i < sizeof grid / sizeof *grid; i++)
-        for (int way = 0; way < 6; way++) {
+        for (int variant = 0; variant < 6; variant++) {
             if (!set_up_grid(VFRONT_CAMERAS, grid[i][0], grid[i][1], grid[i][2], grid[i][3])) continue;
-            step.tuning.select_window_px = way & 1 ? 5 : 0;
-            step.tuning.select_share_percent = way / 2 == 0 ? 0 : way / 2 == 1 ? 91 : 100;
+            step.tuning.select_aggregate_px = variant & 1 ? 5 : 0;
+            step.tuning.select_share_percent = variant / 2 == 0 ? 0 : variant / 2 == 1 ? 91 : 100;
             assert_int_equal(run_and_compare("none"), 0);
             assert_int_equal(dropped_of(0), 0);
             for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_corners(camera, 100, 50, 5);
@@ -513,7 +510,7 @@ static void full_and_empty(void **state)
     if (!cases) skip();
 }
 
-/** The largest picture, full of corners on every level: with shares and without, and as many key points as there can
+/** The largest image, full of corners on every level: with shares and without, and as many key points as there can
  *  be. */
 static void largest_picture(void **state)
 {
@@ -524,7 +521,7 @@ static void largest_picture(void **state)
     set_up(VFRONT_CAMERAS, VFRONT_WIDTH, VFRONT_HEIGHT, 0);
     set_culls_about(3, 3);
     step.tuning.detect_levels = VFRONT_SCALES;
-    step.tuning.select_window_px = 1;
+    step.tuning.select_aggregate_px = 1;
     clear_corners();
     for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_corners(camera, 90, 50, 1000);
     for (size_t i = 0; i < sizeof percent / sizeof *percent; i++)
@@ -535,8 +532,8 @@ static void largest_picture(void **state)
         }
 }
 
-/** No other byte of the arena changes: neither unused entries of key[], nor words of bits without a cell, nor a group
- *  or camera that does not exist. */
+/** No other byte of the arena changes: neither unused entries of key[], nor words of bits without a cell, nor an absent
+ *  group or camera. */
 static void all_else_stays(void **state)
 {
     (void)state;
@@ -544,7 +541,7 @@ static void all_else_stays(void **state)
     scribble_arena();
     for (int i = 0; i < 16; i++) {
         random_grid();
-        step.tuning.select_window_px = random_window();
+        step.tuning.select_aggregate_px = random_aggregate_px();
         step.tuning.select_points = i % 4 ? roll(VFRONT_KEYPOINTS + 1) : 0;
         step.tuning.describe = roll(VFRONT_DESCRIPTORS + 1);
         share_out();
@@ -560,7 +557,7 @@ static void all_else_stays(void **state)
 
 /* ---- tests: shares ----------------------------------------------------------------------------------------------- */
 
-/** Quotas before a level: against those of stand.h to the last one, and near those of a geometric series of reals;
+/** Quotas before a level: against those of the fixture exactly, and near those of a geometric series of reals;
  *  shares are rounded to 1/2^16 of the first. */
 static void shares_of_all_percents(void **state)
 {
@@ -614,8 +611,8 @@ static void known_slots(void **state)
         }
 }
 
-/** By hand: two levels, the second with half the quota. Scores are compared with those of the same level alone, and
- *  quota that one level does not use is not given to the other. */
+/** By hand: two levels, the second with half the quota. Scores are compared within a level, and unused quota is not
+ *  passed to the other level. */
 static void known_shares(void **state)
 {
     static const struct {
@@ -693,8 +690,8 @@ static int is_key(int32_t level, int32_t x, int32_t y)
     return 0;
 }
 
-/** Two corners side by side, in cells of their own, on one to three of three levels: what the paper's rule gives for
- *  the first. */
+/** Two adjacent corners, in separate cells, on one to three of three levels: the result of the paper's rule for the
+ *  first. */
 static void known_sums(void **state)
 {
     static const struct {
@@ -714,7 +711,7 @@ static void known_sums(void **state)
         {{50, 0, 49}, {1, 98, 1}, 0},
         {{0, 0, 1}, {0, 1, 1}, 0},
         {{0, 1, 1}, {1, 1, 1}, 0},
-        {{1, 1, 1}, {90, 90, 90}, 1},                  /* on all levels there are */
+        {{1, 1, 1}, {90, 90, 90}, 1},                  /* on all levels */
         {{4000000000u, 0, 0}, {4000000000u, 0, 1}, 0}, /* sums are wider than scores */
         {{4000000000u, 0, 0}, {2000000000u, 2000000000u, 0}, 1},
         {{3999999999u, 0, 0}, {2000000000u, 2000000000u, 0}, 0},
@@ -726,7 +723,7 @@ static void known_sums(void **state)
     const int32_t x = find_pixel(7, 1, 7), y = find_pixel(7, 0, 0);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         step.tuning.detect_levels = 3;
-        step.tuning.select_window_px = 3;
+        step.tuning.select_aggregate_px = 3;
         clear_corners();
         put_column(x - 1, y, known[i].first);
         put_column(x, y, known[i].second);
@@ -739,7 +736,7 @@ static void known_sums(void **state)
 
 /** Reach of the window, in every direction and across cells: none of sides 0 and 1, 1 px of 2 and 3, 31 px of 62 and
  *  63. */
-static void known_windows(void **state)
+static void known_aggregates(void **state)
 {
     static const uint32_t one[3] = {10, 0, 0}, two[3] = {10, 10, 0};
     (void)state;
@@ -750,25 +747,26 @@ static void known_windows(void **state)
     const int32_t y = x;
     step.tuning.detect_levels = vf_min(VFRONT_SCALES, 3);
     for (int32_t apart = 1; apart <= 33; apart++)
-        for (int32_t way = 0; way < 24; way++) {
-            const int32_t aside = way < 8 ? apart : roll(apart + 1); /* straight or diagonal, then anything between */
-            const int32_t along = way & 1 ? -apart : apart, across = way & 2 ? -aside : way < 4 ? 0 : aside;
-            const int32_t ax = x + (way & 4 ? along : across), ay = y + (way & 4 ? across : along);
+        for (int32_t variant = 0; variant < 24; variant++) {
+            const int32_t aside = variant < 8 ? apart
+                                              : roll(apart + 1); /* straight or diagonal, then anything between */
+            const int32_t along = variant & 1 ? -apart : apart, across = variant & 2 ? -aside : variant < 4 ? 0 : aside;
+            const int32_t ax = x + (variant & 4 ? along : across), ay = y + (variant & 4 ? across : along);
             if (cell_at(0, ax, ay) == cell_at(0, x, y)) continue;
             clear_corners();
             put_column(x, y, two);
             put_column(ax, ay, one);
-            for (int32_t window = 0; window <= 63; window++) {
-                step.tuning.select_window_px = window;
+            for (int32_t aggregate_px = 0; aggregate_px <= 63; aggregate_px++) {
+                step.tuning.select_aggregate_px = aggregate_px;
                 RUN(select);
-                REQUIRE(is_key(0, ax, ay) == (apart > window / 2), "%d,%d away, window %d", ax - x, ay - y, window);
+                REQUIRE(is_key(0, ax, ay) == (apart > aggregate_px / 2), "%d,%d away, window %d", ax - x, ay - y,
+                        aggregate_px);
                 assert_true(is_key(0, x, y) && is_key(1, x, y));
             }
         }
 }
 
-/** A corner that is dropped itself still drops its neighbour: the matrices before aggregation are compared, not lists
- *  that shrink. Both are dropped. */
+/** A dropped corner still drops its neighbour: the matrices before aggregation are compared. Both are dropped. */
 static void known_chain(void **state)
 {
     static const uint32_t one[3] = {10, 0, 0}, two[3] = {0, 10, 10}, three[3] = {10, 10, 10};
@@ -776,7 +774,7 @@ static void known_chain(void **state)
     shake(6);
     if (VFRONT_SCALES < 3 || find_pixel(7, 1, 6) < 0 || !set_up_grid(1, 128, 128, 3, 3)) skip();
     const int32_t x = find_pixel(7, 1, 6), y = find_pixel(7, 0, 0);
-    step.tuning.select_window_px = 3;
+    step.tuning.select_aggregate_px = 3;
     put_column(x - 2, y, one);
     assert_int_equal(run_and_compare("chain of one"), 1);
     put_column(x - 1, y, two);
@@ -787,24 +785,24 @@ static void known_chain(void **state)
     assert_true(is_key(0, x, y) && is_key(1, x, y) && is_key(2, x, y));
 }
 
-/** Of equal scores finer levels go first, then upper rows, then the left; weak ones come last whatever their score. In
- *  the list they stand by level and cell. */
+/** Of equal scores finer levels come first, then upper rows, then left columns; corners of the second threshold come
+ *  last, whatever their score. The list is ordered by level and cell. */
 static void known_limits(void **state)
 {
     static const struct {
-        int32_t level, u, v, strong;
+        int32_t level, u, v, high;
         uint32_t score;
     } rank[] = {{1, 20, 20, 1, 9}, {0, 45, 3, 1, 8}, {0, 2, 33, 1, 8},  {0, 33, 33, 1, 8},
                 {1, 30, 2, 1, 8},  {1, 2, 30, 1, 8}, {0, 20, 20, 0, 99}};
-    static const int place[] = {1, 6, 2, 3, 4, 0, 5}; /* of the ranks */
+    static const int place[] = {1, 6, 2, 3, 4, 0, 5}; /* index of each rank */
     enum { RANKS = sizeof rank / sizeof *rank };
     (void)state;
     shake(7);
     if (VFRONT_SCALES < 2 || VFRONT_KEYPOINTS < RANKS || !set_up_grid(1, 48, 48, 16, 16)) skip();
-    if (size_of(1) > 1.5) skip(); /* the places are those of levels 6/5 apart */
+    if (size_of(1) > 1.5) skip(); /* the positions are those of levels 6/5 apart */
     for (int wanted = 1; wanted <= RANKS + 1 && wanted <= VFRONT_KEYPOINTS; wanted++) {
         clear_corners();
-        for (int i = 0; i < RANKS; i++) put(0, rank[i].level, rank[i].u, rank[i].v, rank[i].strong, rank[i].score);
+        for (int i = 0; i < RANKS; i++) put(0, rank[i].level, rank[i].u, rank[i].v, rank[i].high, rank[i].score);
         step.tuning.select_points = wanted;
         const int count = wanted < RANKS ? wanted : RANKS;
         assert_int_equal(run_and_compare("limits"), count);
@@ -826,14 +824,14 @@ static void every_bit_of_a_key(void **state)
     (void)state;
     shake(10);
     for (int bit = 0; bit < 62; bit++)
-        for (int way = 0; way < 4; way++) {
-            const int last = way & 1;
+        for (int variant = 0; variant < 4; variant++) {
+            const int last = variant & 1;
             if (!set_up_grid(1, 64, 32, 32, 32)) skip();
             const uint64_t key = (roll64() >> 2 | 1ull << 28 | 1ull << 40) & ~(1ull << bit), more = key | 1ull << bit;
             best_of(0)[last] = more;
             best_of(0)[!last] = key;
             step.tuning.select_points = step.tuning.detect_levels = 1;
-            step.tuning.select_share_percent = way & 2 ? 91 : 0;
+            step.tuning.select_share_percent = variant & 2 ? 91 : 0;
             share_out();
             RUN(select);
             assert_true(memory.select.count[0][0] == 1 && memory.select.dropped[0][0] == 1);
@@ -841,7 +839,7 @@ static void every_bit_of_a_key(void **state)
         }
 }
 
-/** Levels beyond detect_levels, and beyond those that the picture has, add nothing. */
+/** Levels beyond detect_levels, and beyond those that the image has, add nothing. */
 static void unsearched_levels(void **state)
 {
     static const uint32_t one[3] = {10, 0, 0}, two[3] = {10, 10, 0};
@@ -854,7 +852,7 @@ static void unsearched_levels(void **state)
             if (!set_up_grid(1, 128, 128, 3, 3)) skip();
             if (tuned) step.tuning.detect_levels = searched;
             if (!tuned) step.geometry.scales = searched;
-            step.tuning.select_window_px = 3;
+            step.tuning.select_aggregate_px = 3;
             clear_corners();
             put_column(x - 1, y, one);
             put_column(x, y, two);
@@ -863,7 +861,7 @@ static void unsearched_levels(void **state)
         }
 }
 
-/** At the far end of the largest picture. */
+/** At the far end of the largest image. */
 static void far_corner(void **state)
 {
     (void)state;
@@ -875,7 +873,7 @@ static void far_corner(void **state)
     const struct vf_level *l = &step.geometry.scale[0][1];
     const int32_t u = l->width - 1, v = l->height - 1, x = pixel_of(u, 1), y = pixel_of(v, 1);
     for (int32_t apart = 0; apart <= 40; apart++) {
-        step.tuning.select_window_px = 63;
+        step.tuning.select_aggregate_px = 63;
         clear_corners();
         put(0, 0, x, y, 1, 5);
         put(0, 1, u, v, 1, 6);
@@ -895,7 +893,7 @@ int main(void)
         cmocka_unit_test(largest_picture),        cmocka_unit_test(all_else_stays),
         cmocka_unit_test(shares_of_all_percents), cmocka_unit_test(known_slots),
         cmocka_unit_test(known_shares),           cmocka_unit_test(known_sums),
-        cmocka_unit_test(known_windows),          cmocka_unit_test(known_chain),
+        cmocka_unit_test(known_aggregates),       cmocka_unit_test(known_chain),
         cmocka_unit_test(known_limits),           cmocka_unit_test(every_bit_of_a_key),
         cmocka_unit_test(unsearched_levels),      cmocka_unit_test(far_corner),
     };

@@ -1,19 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Worth of bounded rectification: corners and spots drawn here, turned about the centre (paper 004, IV.A and figure 8).
+"""Measures bounded rectification on synthetic corners and spots, rotated about the image centre (paper 004, IV.A and figure 8).
 
     tests/features/shapes.py build/bridge_features.so [--quick]      --quick: steps of 30 degrees instead of 10
 
-Pictures  Drawn at 8 times the size and narrowed, so that edges are smooth: a checkerboard with gaps, as the segment test has no
-          eye for where four squares meet; polygons; stars; and checkerboard and polygons together. Among them lie spots that are
-          no corners: single pixels of shot noise, and blobs of 1 to 3 px. All turns by steps from 0 to 360 degrees; corners and
-          spots turn along. Noise of two grey levels.
+Images    Drawn at 8 times the size and narrowed, so that edges are smooth: a checkerboard with gaps, as the segment test does not
+          respond where four squares meet; polygons; stars; and checkerboard and polygons together. Among them lie spots that are
+          no corners: single pixels of shot noise, and blobs of 1 to 3 px. Rotations in steps from 0 to 360 degrees; corners and
+          spots rotate with the image. Noise of two grey levels.
 Methods   vfront on level 0 alone, cells of 8x8 px, with detect_arc_most=13 (bounded rectification) and 16 (without), standard
           else; and OpenCV's FAST at the same threshold.
 Columns   A detection and a true corner up to 3 px apart are a hit, one to one, nearest first. precision: hits over detections,
           recall: hits over true corners, F1: their harmonic mean; means over the turns [%]. spots: share of the spots with a
           detection within 3 px that is no hit.
-Exit status: 0 F1 with rectification is higher than without, on every picture and on the mean; 1 it is not; 77 OpenCV or the
+Exit status: 0 F1 with rectification is higher than without, on every image and on the mean; 1 it is not; 77 OpenCV or the
 bridge is missing.
 """
 import math
@@ -87,12 +87,12 @@ class Scene:
         return np.array(kept)
 
     def under(self, spot, turned):
-        """Grey levels around a spot: it is drawn so that it differs from them."""
+        """Grey levels around a spot, from which the grey level of the spot has to differ."""
         inside = [grey for shape, grey in turned if cv2.pointPolygonTest(np.float32(shape), tuple(map(float, spot)), False) > 0]
         return inside[-1] if inside else GREY
 
     def draw(self, degrees):
-        """Picture, true corners and spots at this turn."""
+        """Image, true corners and spots at this turn."""
         c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
         turn = np.array([[c, s], [-s, c]])
         middle = (SIDE - 1) / 2

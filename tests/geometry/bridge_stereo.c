@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Key points, depths and matches of a rig of two cameras as a shared library, over the public interface alone, for
+/* Key points, depths and matches of a stereo rig as a shared library over the public interface, for
  * tests/geometry/stereo.py. */
 #include "tests/fixture/pair_bridge.h"
 #include "tests/fixture/rig.h"
@@ -26,7 +26,8 @@ int bridge_open(const double *cameras, const char *settings)
     return open_front_end(&tuning, settings);
 }
 
-/** Key points of the last frame: [most][4]: x, y [px], level, size of the level's pixels [px]. Returns how many. */
+/** Writes the key points of the last frame: [most][4]: x, y [px], level, size of the level's pixels [px]. Returns their
+ *  number. */
 int bridge_keypoints(int camera, int most, float *out)
 {
     int i = 0;
@@ -38,21 +39,21 @@ int bridge_keypoints(int camera, int most, float *out)
     return i;
 }
 
-/** Depths of the last frame: [most][7]: index of key point and of partner, distance, x, y in camera 1 [px], depth,
- *  sigma [m]. */
+/** Writes the depths of the last frame: [most][7]: index of the key point, index of its match, distance, x, y in camera
+ *  1 [px], depth, sigma [m]. Returns their number. */
 int bridge_depths(int most, float *out)
 {
     int i = 0;
     for (; i < most && i < (int)result->depths_count; i++) {
         const vfront_depth_t *d = &result->depths[i];
-        const float row[7] = {d->keypoint, d->partner, d->distance, d->x_px, d->y_px, d->depth_m, d->sigma_m};
+        const float row[7] = {d->keypoint, d->match, d->distance, d->x_px, d->y_px, d->depth_m, d->sigma_m};
         memcpy(out + 7 * i, row, sizeof row);
     }
     return i;
 }
 
-/** Matches of the last frame with the one before: [most][4]: index of key point, index before, distance, the next
- *  best's. */
+/** Writes the matches of the last frame with the previous one: [most][4]: index of the key point, index in the previous
+ *  frame, distance, second-best distance. Returns their number. */
 int bridge_matches(int most, float *out)
 {
     int i = 0;

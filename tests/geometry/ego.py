@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Motions of a camera beside OpenCV's, on problems drawn and on sequences with ground truth.
+"""Camera motions compared with OpenCV's, on simulated problems and on sequences with ground truth.
 
     tests/geometry/ego.py build/bridge_ego.so [--set name=value ...] [--only table ...] [--alone] [--quick]
 
 --set     Tuning values of vfront that are not standard.
---only    These tables alone: drawn relative metric honest time.
---alone   vfront alone.
+--only    Only these tables: drawn relative metric honest time.
+--alone   vfront only.
 --quick   Few problems and frames.
 
-Sequences are in $VFRONT_DATA or ../shared/data beside the project; a table without its data says so. Exit status: 77 OpenCV or the
+Sequences are in $VFRONT_DATA or ../shared/data beside the project; a table without data reports it. Exit status: 77 OpenCV or the
 bridge is missing, else 0. Everything runs on one thread; nothing is tuned for a problem or a sequence.
 
 drawn     1,000 pairs a problem, 20 problems a row: pinhole of 752x480 px, f = 800 px; noise of -0.5..0.5 px, uniform, along both axes of
@@ -27,11 +27,11 @@ metric    kitti01: error of the final position over the length of the path [%]; 
           rotation; excess length of the steps. kitti01+1: with the principal point of camera 1 moved by 1 px, the bias of the pictures: points,
           motion and an offset of all disparities estimated together, without the truth, give 0.97 px (I. Kreso, S. Segvic, 2015, on the
           bias of KITTI's rectified pictures). zed: length of a step, which is 100 mm, median [mm]. euroc: the camera stands still: length of a step and its
-          rotation, median and most. flight: examples/synthetic.h. rover: length of a step over that of the truth, whose scale is
+          rotation, median and most. flight: examples/synthetic/synthetic.h. rover: length of a step over that of the truth, whose scale is
           uncertain by 8 %. PnP: solvePnPRansac on the same points and positions, 256 iterations, 1.5 px.
-honest    Normalised error squared: e' S^-1 e / dimensions, e the error and S vfront's covariance; 1 when S is right. Mean
+honest    Normalised squared error: e' S^-1 e / dimensions, e the error and S vfront's covariance; 1 when S is right. Mean
           over all motions, and share of these beyond the 95 % bound of the chi-squared distribution [%], of which there should be 5. The
-          calibration is exact, and told to be (rig_centre_mpx, rig_focal_ppm, rig_disparity_mpx are 0); honesty.py does without that.
+          calibration is exact, and rig_centre_mpx, rig_focal_ppm, rig_disparity_mpx are 0; honesty.py uses the standard tuning.
 time      One call on this processor, one thread [us], median: vfront, standard tuning but for points and hypotheses; OpenCV.
 """
 import ctypes
@@ -63,12 +63,12 @@ def turn(w):
 
 
 def angle(R):
-    """Of a rotation [degrees]."""
+    """Angle of a rotation [degrees]."""
     return np.degrees(np.linalg.norm(cv2.Rodrigues(R)[0]))
 
 
 def between(a, b):
-    """Angle of two directions [degrees]."""
+    """Angle between two directions [degrees]."""
     return np.degrees(np.arctan2(np.linalg.norm(np.cross(a, b)), np.dot(a, b)))
 
 
@@ -87,7 +87,7 @@ def step_of(poses, i):
 
 
 class Motion:
-    """Motion as the bridge gives it."""
+    """Motion in the layout of the bridge."""
 
     def __init__(self, numbers):
         self.state, self.flags, self.pairs, self.inliers, self.others, self.hypotheses, self.needed = numbers[:7].astype(int)
@@ -98,7 +98,7 @@ class Motion:
         self.S += np.triu(self.S, 1).T
 
     def nees(self, R, t, relative):
-        """Normalised error squared a dimension."""
+        """Normalised squared error per dimension."""
         w = cv2.Rodrigues(R @ self.R.T)[0][:, 0]
         if not relative:
             e, S = np.concatenate([t - self.t, w]), self.S
@@ -111,7 +111,7 @@ class Motion:
 
 
 def off(found, R, t):
-    """Errors of a motion [degrees]: of the rotation, of the direction; infinite without one."""
+    """Errors of rotation and direction of a motion [degrees]; infinite without a motion."""
     if found is None:
         return np.inf, np.inf
     return angle(R @ found[0].T), between(found[1], t) if np.linalg.norm(found[1]) else np.inf
@@ -156,7 +156,7 @@ class Bridge:
         return self.motions()
 
     def fly(self, settings, frames):
-        """Frame by frame of the drawn flight: number, true R and t, motions."""
+        """For each frame of the rendered flight: number, true R and t, motions."""
         self.check(self.c.bridge_flight((self.settings + " " + settings).encode()))
         R, t, poses = np.zeros((3, 3)), np.zeros(3), []
         for i in range(frames):
@@ -177,7 +177,7 @@ class Bridge:
         return out[:self.c.bridge_pairs(CAPACITY, out.ctypes.data)].astype(float)
 
 
-# ---- OpenCV: functions of places before and now, which give R and t ------------------------------------------------------------
+# ---- OpenCV: functions from previous and current positions to R and t ------------------------------------------------------------
 
 
 def essential(method, p, q, camera):
@@ -195,7 +195,7 @@ OPENCV = {"OpenCV USAC": lambda p, q, camera: essential(cv2.USAC_DEFAULT, p, q, 
 
 
 def perspective(X, q, camera):
-    """solvePnPRansac. Points before [m], places now [px]."""
+    """solvePnPRansac on previous points [m] and current positions [px]."""
     if len(X) < 6:
         return None
     good, w, t, who = cv2.solvePnPRansac(X, q, camera, None, iterationsCount=256, reprojectionError=1.5, confidence=0.99)
@@ -217,11 +217,11 @@ def orb(before, now):
         (p, [m.queryIdx for m in matches]), (q, [m.trainIdx for m in matches])))
 
 
-# ---- problems drawn -----------------------------------------------------------------------------------------------------------
+# ---- simulated problems -------------------------------------------------------------------------------------------------------
 
 
 class Problem:
-    """R, t, the rows of pairs, and which are inliers; places p and q where the camera is a pinhole."""
+    """R, t, the rows of pairs, and their inlier mask; positions p and q for a pinhole camera."""
 
     def given(self):
         rows = np.zeros((len(self.before), GIVEN))
@@ -294,7 +294,7 @@ def metric_problem(seed, outliers, noise_px):
 
 
 def residuals(R, t, a, b):
-    """Angles off the epipolar plane, to first order."""
+    """Angles to the epipolar plane, to first order."""
     a = a @ R.T
     ta, bt = np.cross(t, a), np.cross(b, t)
     e = (b * ta).sum(1)
@@ -302,7 +302,7 @@ def residuals(R, t, a, b):
 
 
 def told(problem):
-    """Least squares over the inliers, from the truth."""
+    """Least squares over the inliers, started at the truth."""
     a, b = problem.before[problem.inlier], problem.now[problem.inlier]
     R, t = problem.R, unit(problem.t)
     for _ in range(5):
@@ -320,7 +320,7 @@ def told(problem):
 
 
 def median(values):
-    """Infinite ones are in order."""
+    """Median; infinite values are allowed."""
     values = sorted(values)
     return values[len(values) // 2] if len(values) % 2 else (values[len(values) // 2 - 1] + values[len(values) // 2]) / 2 if values else np.nan
 
@@ -362,13 +362,13 @@ def mono(name):
 
 
 def figures(errors):
-    """Median and 90 % of rotation and direction; a turn alone has no direction."""
+    """Median and 90 % quantile of the errors of rotation and direction; a pure rotation has no direction."""
     rotation, direction = [e[0] for e in errors], [e[1] for e in errors if not np.isnan(e[1])]
     return median(rotation), sorted(rotation)[int(0.9 * len(rotation))], median(direction), sorted(direction)[int(0.9 * len(direction))]
 
 
 def off_frame(found, R, t):
-    """As off(); a rotation alone says no direction, and is not asked for one where there is none."""
+    """Errors as in off(); a pure rotation has no direction, and needs none if there is none."""
     if found is None:
         return np.inf, np.inf
     moves = np.linalg.norm(t) > 1e-6
@@ -407,14 +407,14 @@ def report_relative(bridge, quick, alone):
 
 
 def points_of(rig, pairs):
-    """Points before [m] and places now, as a pinhole of rig.focal sees them."""
+    """Previous points [m] and current positions, for a pinhole of focal length rig.focal."""
     pairs = pairs[pairs[:, 12] > 0]
     now = pairs[:, 8:11]
     return pairs[:, 5:8] * pairs[:, 12:13], now[:, :2] / now[:, 2:] * FOCAL + K[:2, 2]
 
 
 def steps(bridge, rig, frames, alone, settings=""):
-    """Frame by frame, motions by method: lists of (R, t) or None; and inliers of vfront."""
+    """For each frame the motions by method: lists of (R, t) or None; and the inliers of vfront."""
     out, counts = {}, []
     bridge.open(rig, 2, settings)
     for i, (left, right) in enumerate(frames):
@@ -430,7 +430,7 @@ def steps(bridge, rig, frames, alone, settings=""):
 
 
 def chain(motions):
-    """Pose of the last camera in axes of the first; a frame without a motion goes on as the one before."""
+    """Pose of the last camera in axes of the first; a frame without a motion repeats the previous one."""
     pose, last = np.eye(4), np.eye(4)
     for m in motions:
         if m is not None:
@@ -523,7 +523,7 @@ def report_honest(bridge, quick, alone):
         print("%-35s %7d %10.2f %10.1f" % (name, len(values), np.mean(values) if values else np.nan, 100 * np.mean(np.array(values) > bound)))
     count = 40 if quick else 200
     five, six = 11.07 / 5, 12.59 / 6  # chi-squared, 95 %
-    exact = "rig_centre_mpx=0 rig_focal_ppm=0 rig_disparity_mpx=0"  # the calibration
+    exact = "rig_centre_mpx=0 rig_focal_ppm=0 rig_disparity_mpx=0"  # exact calibration
     for kind in ("sideways", "forward", "opengv"):
         for share in (5, 50):
             values = []

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Essential matrices of five, seven and eight points against all solutions by another method in long double: the
- * constraints are interpolated from their values, not expanded; the resultant in one unknown is a determinant evaluated
- * on the unit circle, and all its roots, also complex ones, are found together. The oracle solves the same rounded
- * input. Prints the share of problems with every solution found to 1e-5 and worse. Usage: essential [--problems N] */
+/* Essential matrices of five, seven and eight points, against all solutions of an independent method in long double.
+ * The constraints are interpolated from their values instead of expanded. The resultant in one unknown is a determinant
+ * evaluated on the unit circle, and all its roots, also complex ones, are found together. The oracle solves the same
+ * rounded input. Prints the share of problems with every solution found to 1e-5 and to larger bounds. Usage: essential
+ * [--problems N] */
 #include <complex.h>
 #include <math.h>
 #include <setjmp.h>
@@ -28,11 +29,11 @@ static double between(double least, double most) { return least + (most - least)
 
 /* ---- problems ---------------------------------------------------------------------------------------------------- */
 
-/** Kind of problem: rotation vector up to turn_rad long, translation up to `way` long; points in a view of 90 degrees
- *  at depths 2 to 10. */
+/** Kind of problem: rotation vector up to turn_rad long, translation up to `way` long; points in a field of view of 90
+ *  degrees at depths 2 to 10. */
 struct kind {
     const char *name;
-    double turn_rad, way;
+    double turn_rad, extent;
 };
 static const struct kind kinds[] = {{"far apart", 0.5, 1.0}, {"near", 0.1, 0.1}, {"very near", 0.02, 0.03}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
@@ -75,7 +76,7 @@ static void set_unit(float out[3], const real v[3])
     for (int k = 0; k < 3; k++) out[k] = (float)(v[k] / length);
 }
 
-/** Draw the correspondence i. Returns 0 if the point is not in front of the current camera. */
+/** Draws correspondence i. Returns 0 if the point is not in front of the current camera. */
 static int see(int i)
 {
     const real depth = between(2, 10), before[3] = {between(-1, 1) * depth, between(-1, 1) * depth, depth};
@@ -93,14 +94,14 @@ static void give(const struct kind *kind)
     real w[3];
     random_in_ball(w, kind->turn_rad);
     rotation_of(w, given.R);
-    random_in_ball(given.t, kind->way);
+    random_in_ball(given.t, kind->extent);
     for (int i = 0; i < 8; i++)
         while (!see(i)) continue;
 }
 
-/* ---- the oracle's tools ------------------------------------------------------------------------------------------ */
+/* ---- tools of the oracle ----------------------------------------------------------------------------------------- */
 
-/** Orthonormalise vector b against those before it (Gram-Schmidt). */
+/** Orthonormalises vector b against the vectors before it (Gram-Schmidt). */
 static void orthonormalise(real basis[][9], int b)
 {
     real square = 0;
@@ -209,11 +210,11 @@ static complex_t determinant10(complex_t m[10][10])
     return product;
 }
 
-/* ---- five points: resultant in z --------------------------------------------------------------------------------- */
+/* ---- five points: resultant in z -------------------------------------------------------------------------------- */
 
-/** Powers of x, y and z in the twenty monomials of degree 3 and less; z is the hidden variable. */
+/** Powers of x, y and z in the twenty monomials of degree 3 or less; z is the hidden variable. */
 static int power[20][3];
-static real inverse20[20][20]; /* from values at twenty points to coefficients */
+static real inverse20[20][20]; /* matrix from values at twenty points to coefficients */
 static real place[20][3];
 
 static real monomial(int m, const real at[3])
@@ -276,7 +277,7 @@ static void resultant_at(const real coefficient[10][20], complex_t z, complex_t 
                                                                                                  : z * z * z);
 }
 
-/** x and y of a root z from the null vector of that matrix: elements 4 and 1 over element 0. */
+/** x and y of a root z from the null vector of resultant_at(): elements 4 and 1 over element 0. */
 static void others_of(const real coefficient[10][20], real z, real at[3])
 {
     complex_t m[10][10];
@@ -380,7 +381,7 @@ static int is_known(const struct solutions *s, const real E[9])
     return 0;
 }
 
-/** Random other basis of the same space. */
+/** Replaces a basis by another random basis of the same space. */
 static void mix(real basis[4][9])
 {
     real from[4][9];
@@ -425,7 +426,7 @@ static int solve_five_in(real basis[4][9], struct solutions *s)
     for (int k = 0; k < 10; k++) {
         real at[3], E[9];
         const real off = fabsl(cimagl(root[k])) / (1 + cabsl(root[k]) * cabsl(root[k]));
-        if (off > 1e-4L) continue; /* between the two bounds: two real roots blurred by rounding, perhaps */
+        if (off > 1e-4L) continue; /* between the two bounds: possibly two real roots blurred by rounding */
         others_of((const real(*)[20])coefficient, creall(root[k]), at);
         if (!(gauss_newton((const real(*)[9])basis, at) < 1e-9L)) {
             if (off < 1e-9L) return 0;
@@ -458,7 +459,7 @@ static int solve_seven(struct solutions *s)
     for (int i = 0; i < 4; i++) {
         real E[9];
         for (int k = 0; k < 9; k++) E[k] = (i - 1) * basis[0][k] + basis[1][k];
-        f[i] = determinant3(E); /* at -1, 0, 1, 2 */
+        f[i] = determinant3(E); /* values at -1, 0, 1, 2 */
     }
     c[0] = f[1];
     c[2] = (f[0] + f[2]) / 2 - f[1];
@@ -484,7 +485,7 @@ static int solve_eight(struct solutions *s)
     return 1;
 }
 
-/* ---- shares ------------------------------------------------------------------------------------------------------ */
+/* ---- success rates ----------------------------------------------------------------------------------------------- */
 
 static struct vf_essential_scratch work;
 
@@ -496,7 +497,8 @@ static int solve(int points)
                          : vf_essential_eight(&work, before, now);
 }
 
-/** QR decomposition as LAPACK's geqrf leaves it (G. Golub, C. Van Loan, 1996, 5.2.1), in place of cuBLAS. */
+/** QR decomposition in the format of LAPACK's geqrf (G. Golub, C. Van Loan, 1996, 5.2.1), as a substitute for
+ *  cuBLAS. */
 static void factor_rows(float *a, float *tau, int n)
 {
     for (int k = 0; k < n; k++) {
@@ -515,7 +517,7 @@ static void factor_rows(float *a, float *tau, int n)
 }
 
 /** Solution of ten equations for ten right sides by LU decomposition with partial pivoting (G. Golub, C. Van Loan,
- *  1996, 3.4.3), in place of cuBLAS. */
+ *  1996, 3.4.3), as a substitute for cuBLAS. */
 static void solve_columns(float *a, float *b)
 {
     for (int k = 0; k < 10; k++) {
@@ -541,7 +543,7 @@ static void solve_columns(float *a, float *b)
         }
 }
 
-/** Solve as with VFRONT_CUBLAS. */
+/** Solves by the code path of VFRONT_CUBLAS. */
 static int solve_by_factors(int points)
 {
     const float(*before)[3] = (const float(*)[3])given.before, (*now)[3] = (const float(*)[3])given.now;
@@ -573,8 +575,8 @@ static real distance(const real should[9], const float is[9])
     return sqrtl(fminl(with, against));
 }
 
-/** Largest residuals of the epipolar constraints, and of the constraints of the matrix: of five points all ten, of
- *  seven the determinant. */
+/** Largest residuals of the epipolar constraints, and of the constraints on the matrix: all ten for five points, the
+ *  determinant for seven. */
 static void residuals(int points, const float is[9], double *epipolar, double *constraint)
 {
     real E[9], f[10], square = 0;
@@ -595,7 +597,7 @@ struct success_counts {
     double epipolar, constraint;
 };
 
-/** Ground truth test: 1 if one of the poses is that from which the bearings were made, to 1e-2. */
+/** 1 if one of the poses is the one from which the bearings were made, to 1e-2. */
 static int finds_truth(int points, int count)
 {
     for (int k = 0; k < count; k++) {
@@ -611,14 +613,14 @@ static int finds_truth(int points, int count)
     return 0;
 }
 
-static void try_one(int points, int (*way)(int points), struct success_counts *t)
+static void try_one(int points, int (*extent)(int points), struct success_counts *t)
 {
     struct solutions s;
     if (!(points == 5 ? solve_five(&s) : points == 7 ? solve_seven(&s) : solve_eight(&s))) {
         t->thrown++;
         return;
     }
-    const int count = way(points);
+    const int count = extent(points);
     real worst = 0;
     for (int i = 0; i < s.count; i++) {
         real best = 9;
@@ -635,7 +637,7 @@ static void try_one(int points, int (*way)(int points), struct success_counts *t
 
 static double share(int part, int whole) { return 100.0 * part / whole; }
 
-static void shares(int points, int (*way)(int points), const double least_percent[KINDS])
+static void shares(int points, int (*extent)(int points), const double least_percent[KINDS])
 {
     for (int k = 0; k < KINDS; k++) {
         struct success_counts t;
@@ -643,7 +645,7 @@ static void shares(int points, int (*way)(int points), const double least_percen
         shake((uint64_t)(100 * points + k));
         for (int i = 0; i < problems; i++) {
             give(&kinds[k]);
-            try_one(points, way, &t);
+            try_one(points, extent, &t);
         }
         print_message("%d points, %-9s: %d problems, %d thrown away, %.3f solutions, %.3f found; all to 1e-5 in %.3f "
                       "%%, 1e-4 %.3f %%, 1e-3 %.3f %%; "
@@ -678,7 +680,7 @@ static void eight(void **state)
     shares(8, solve, least);
 }
 
-/** Success rates with the factorisations of cuBLAS. */
+/** Success rates with the factorisations that cuBLAS would compute. */
 static void factored(void **state)
 {
     (void)state;
@@ -690,7 +692,7 @@ static void factored(void **state)
 
 /* ---- poses ------------------------------------------------------------------------------------------------------- */
 
-/** Decomposition of a matrix made from a pose gives the pose back, for both signs of the matrix. */
+/** Decomposing a matrix made from a pose returns the pose, for both signs of the matrix. */
 static void poses(void **state)
 {
     (void)state;
@@ -737,7 +739,7 @@ static void rotations(void **state)
 
 /* ---- batches ---------------------------------------------------------------------------------------------------- */
 
-/** Poses of one sample of a batch, by the solver for one. Returns their number. */
+/** Poses of one sample of a batch from the scalar solver. Returns their number. */
 static int poses_alone(const struct vf_essential_batch *b, int s, struct vf_pose pose[10])
 {
     float before[5][3], now[5][3];
@@ -752,8 +754,8 @@ static int poses_alone(const struct vf_essential_batch *b, int s, struct vf_pose
     return count;
 }
 
-/** Samples side by side have the bits that each has alone: random ones, and of every third batch some without a
- *  solution, or that are no numbers. */
+/** The batch solver gives the same bits as the scalar solver. Samples are random; every third batch also has samples
+ *  without a solution, or with NaN. */
 static void batches(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Depths of points without a match, where they are expected: the grid against its rule in double precision; positions
- * on drawn walls; what makes an expectation and what does not; expectations that are wrong. */
+/* Expected depths of points without a match: the grid against its rule in double precision; positions on drawn walls;
+ * conditions for an expectation; wrong expectations. */
 #include "stereo_oracle.h"
 
 #if VFRONT_STEREO
@@ -10,8 +10,8 @@
 
 static uint32_t *before_count(void) { return &memory.bearing.count[step.parity ^ 1][0]; }
 
-/** Motion of camera 0 since the previous frame, and the stage's view of it: standard deviation of the translation along
- *  its least certain axis [m]. */
+/** Sets the predicted motion of camera 0, and the stage's view of it. sigma_m: standard deviation of the translation
+ *  along its least certain axis [m]. */
 static void predict_motion(const double R[9], const double t[3], double sigma_m)
 {
     vfront_prediction_t *p = &memory.predict.now;
@@ -23,7 +23,7 @@ static void predict_motion(const double R[9], const double t[3], double sigma_m)
     p->source = roll(2) ? VFRONT_PREDICT_MOTION : VFRONT_PREDICT_STATE;
 }
 
-/** All that an expectation needs, but points. */
+/** Meets all conditions for expectations, except points. */
 static void allow_expectations(void)
 {
     memset(memory.stereo.back[step.parity], 0xff, sizeof memory.stereo.back[0]);
@@ -34,7 +34,7 @@ static void allow_expectations(void)
     memory.ingest.params.frame = 7;
 }
 
-/** Put point i of the previous frame at a place in axes of its camera. */
+/** Puts point i of the previous frame at a position in axes of its camera. */
 static void put_before(uint32_t i, const double at[3], double sigma_m)
 {
     struct vf_point *p = &memory.bearing.point[step.parity ^ 1][0][i];
@@ -52,8 +52,8 @@ static struct {
     uint32_t points;
 } grid[SIDE * SIDE];
 
-/** Add point i of the previous frame to the grid. Returns 0 if it lies so near a border that single precision may
- *  decide otherwise. */
+/** Adds point i of the previous frame to the grid of the oracle. Returns 0 if it is too close to a cell border for
+ *  single precision. */
 static int add_to_grid(uint32_t i, const double R[9], const double t[3], double sigma_m)
 {
     const float *bearing = memory.bearing.point[step.parity ^ 1][0][i].bearing;
@@ -69,9 +69,9 @@ static int add_to_grid(uint32_t i, const double R[9], const double t[3], double 
         return 0;
     if (at[2] / away < 0.05) return 1;
     const int cell = (int)row * SIDE + (int)column;
-    const double spread = 3.0 * hypot(deviation, sigma_m) / (away * away);
-    grid[cell].nearest = fmax(grid[cell].nearest, 1.0 / away + spread);
-    grid[cell].farthest = fmin(grid[cell].farthest, fmax(1.0 / away - spread, 0.0));
+    const double rms = 3.0 * hypot(deviation, sigma_m) / (away * away);
+    grid[cell].nearest = fmax(grid[cell].nearest, 1.0 / away + rms);
+    grid[cell].farthest = fmin(grid[cell].farthest, fmax(1.0 / away - rms, 0.0));
     grid[cell].points++;
     return 1;
 }
@@ -96,7 +96,7 @@ static void compare_grid(void)
     }
 }
 
-/** Numbers of points that random directions have around them. */
+/** Compares the numbers of points around random directions. */
 static void compare_neighbours(void)
 {
     for (int n = 0; n < 100; n++) {
@@ -108,13 +108,13 @@ static void compare_neighbours(void)
                   row = (int)(((double)bearing[1] + 1.0) * SIDE / 2);
         for (int i = 0; i < SIDE * SIDE && (double)bearing[2] >= 0.05; i++)
             should += abs(i % SIDE - column) <= 1 && abs(i / SIDE - row) <= 1 ? grid[i].points : 0;
-        for (int32_t k = 0; k < 9; k++) is += vf_expect_neighbour(VIEW(stereo), vf_expect_place(bearing), k).points;
+        for (int32_t k = 0; k < 9; k++) is += vf_expect_neighbour(VIEW(stereo), vf_expect_location(bearing), k).points;
         REQUIRE(is == should, "around %g %g: %u points, should be %u", (double)bearing[0], (double)bearing[1], is,
                 should);
     }
 }
 
-/** Random points in all directions, random motions: bounds and numbers of all cells. */
+/** Random points in all directions, random motions: bounds and numbers of points of all cells. */
 static void grid_of_random_points(void **state)
 {
     (void)state;
@@ -128,7 +128,7 @@ static void grid_of_random_points(void **state)
         predict_motion(R, t, sigma_m);
         allow_expectations();
         for (int i = 0; i < SIDE * SIDE; i++) grid[i].nearest = 0.0, grid[i].farthest = 1e9, grid[i].points = 0;
-        double Rf[9], tf[3]; /* as the stage has them */
+        double Rf[9], tf[3]; /* in single precision, as in the stage */
         for (int k = 0; k < 9; k++) Rf[k] = (double)memory.predict.now.R[k];
         for (int k = 0; k < 3; k++) tf[k] = (double)memory.predict.now.t[k];
         *before_count() = (uint32_t)roll(VFRONT_KEYPOINTS + 1);
@@ -150,44 +150,44 @@ static void grid_of_random_points(void **state)
     }
 }
 
-/** Intervals of a point in the middle of a pair of pinholes of 300 px focal length and 0.1 m apart: from the
- *  disparities of their bounds. */
+/** Intervals from the disparities of their bounds, for a point in the middle of a pair of pinholes. Focal length 300
+ *  px, 0.1 m apart. */
 static void intervals_by_hand(void **state)
 {
     static const double z_axis[3] = {0, 0, 1}, centre[3] = {0.1, 0, 0};
     static const struct {
         double near_px, far_px; /* bounds, as disparities */
         int points, level;
-        double half_px; /* of the interval; 0: none */
-    } way[] = {{12, 10, 2, 0, 3.0},   {12, 10, 1, 0, 0.0},    {12, 10, 9, 0, 3.0}, {20, 14.1, 2, 0, 4.95},
-               {20, 13.9, 2, 0, 0.0}, {20, 13.9, 2, 2, 5.93}, {3, 0, 2, 0, 3.5},   {40, 40, 3, 0, 2.0}};
+        double half_px; /* half length of the interval [px]; 0: none */
+    } variant[] = {{12, 10, 2, 0, 3.0},   {12, 10, 1, 0, 0.0},    {12, 10, 9, 0, 3.0}, {20, 14.1, 2, 0, 4.95},
+                   {20, 13.9, 2, 0, 0.0}, {20, 13.9, 2, 2, 5.93}, {3, 0, 2, 0, 3.5},   {40, 40, 3, 0, 2.0}};
     (void)state;
     shake(35);
     if (!fits(321, 241, 0)) skip();
     for (int32_t c = 0; c < 2; c++) set_camera(c, VFRONT_LENS_RADTAN, 321, 241, 300);
-    place(z_axis, 0, centre);
+    location(z_axis, 0, centre);
     finish_rig();
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
-        struct vf_expect_cell around = {0, 0, (uint32_t)way[i].points};
+    for (size_t i = 0; i < sizeof variant / sizeof *variant; i++) {
+        struct vf_expect_cell around = {0, 0, (uint32_t)variant[i].points};
         struct vf_point a;
         memset(&a, 0, sizeof a);
         a.bearing[2] = 1.0f;
-        a.step = (float)size_of(way[i].level);
-        around.nearest = vf_expect_bits((float)(way[i].near_px / 30.0));
-        around.farthest = ~vf_expect_bits((float)(way[i].far_px / 30.0));
-        const struct vf_epipolar e = vf_stereo_epipolar(&step.geometry.pair, a.bearing);
+        a.step = (float)size_of(variant[i].level);
+        around.nearest = vf_expect_bits((float)(variant[i].near_px / 30.0));
+        around.farthest = ~vf_expect_bits((float)(variant[i].far_px / 30.0));
+        const struct vf_epipolar_plane e = vf_stereo_epipolar(&step.geometry.pair, a.bearing);
         const struct vf_expect_interval is = vf_expect_interval(VIEW(stereo), &e, &a, &around);
-        REQUIRE(fabs((double)is.half_px - way[i].half_px) < 0.01, "line %zu: %g px", i, (double)is.half_px);
-        if (way[i].half_px == 0.0) continue;
+        REQUIRE(fabs((double)is.half_px - variant[i].half_px) < 0.01, "line %zu: %g px", i, (double)is.half_px);
+        if (variant[i].half_px == 0.0) continue;
         const double x_px = 300.0 * (double)is.towards[0] / (double)is.towards[2];
-        REQUIRE(fabs(x_px + (way[i].near_px + way[i].far_px) / 2) < 1e-3, "line %zu: towards %g px", i, x_px);
+        REQUIRE(fabs(x_px + (variant[i].near_px + variant[i].far_px) / 2) < 1e-3, "line %zu: towards %g px", i, x_px);
     }
 }
 
 /* ---- walls ------------------------------------------------------------------------------------------------------- */
 
-/** Points on a wall, seen before and after a motion; the descriptors of every third have nothing alike in camera 1.
- *  stretch: by how much the depths of the previous frame are too large. */
+/** Draws points on a wall, before and after a motion. Every third has a descriptor without a match in camera 1.
+ *  stretch: factor on the depths of the previous frame. */
 static void see_wall(enum kind kind, double stretch)
 {
     double R[9], back[3];
@@ -215,8 +215,8 @@ static void see_wall(enum kind kind, double stretch)
     }
 }
 
-/** Depths without a match: number, of them more than a pixel off along with the line, mean square in standard
- *  deviations of the others. */
+/** Statistics of depths without a match: their number, the number off by more than a pixel along the line, and the mean
+ *  squared normalised error of the others. */
 struct figures {
     int depths, wrong;
     double square;
@@ -227,9 +227,9 @@ static struct figures look_at_depths(void)
     for (uint32_t n = 0; n < memory.stereo.count; n++) {
         const vfront_depth_t *d = &memory.stereo.depth[n];
         const uint32_t i = d->keypoint;
-        assert_int_equal(memory.stereo.matched[step.parity][i], d->partner != VFRONT_NO_PARTNER);
-        if (d->partner != VFRONT_NO_PARTNER) continue;
-        assert_true(d->distance == 0 && i % 3 == 0 && memory.stereo.offset[i] == UINT32_MAX);
+        assert_int_equal(memory.stereo.matched[step.parity][i], d->match != VFRONT_NO_MATCH);
+        if (d->match != VFRONT_NO_MATCH) continue;
+        assert_true(d->distance == 0 && i % 3 == 0 && !memory.stereo.distance[i].scale);
         assert_true(memory.stereo.range_m[step.parity][i] > 0.0f);
         f.depths++;
         const double off = hypot((double)d->x_px - truth[i][0], (double)d->y_px - truth[i][1]);
@@ -240,8 +240,8 @@ static struct figures look_at_depths(void)
     return f;
 }
 
-/** Walls before all rigs but those whose pictures are turned against one another, where the search for the pixel does
- *  not arrive: nearly all points without a match have their depth. */
+/** Walls in front of all rigs, except those with mutually rotated images, where Newton's method does not converge:
+ *  nearly all points without a match have a depth. */
 static void depths_on_walls(void **state)
 {
     (void)state;
@@ -259,7 +259,7 @@ static void depths_on_walls(void **state)
             all.depths += f.depths;
             all.wrong += f.wrong;
             all.square += f.square;
-            assert_true(memory.stereo.pair[step.parity].permille < 700); /* of matches alone */
+            assert_true(memory.stereo.pair[step.parity].permille < 700); /* share of matches alone */
         }
         print_message("         %-10s %d points without a match, %d depths, %d of them over 1 px off, %.2f sigma rms\n",
                       rig_name[kind], points, all.depths, all.wrong, sqrt(all.square / (all.depths - all.wrong)));
@@ -268,7 +268,7 @@ static void depths_on_walls(void **state)
     }
 }
 
-/** Conditions of an expectation, each left out in turn; depths of matches are the same, to the bit, in every case. */
+/** Each condition of an expectation violated in turn; depths of matches keep the same bits. */
 static void no_depths_without_a_reason(void **state)
 {
     static struct vf_memory start;
@@ -282,16 +282,17 @@ static void no_depths_without_a_reason(void **state)
     for (int why = 0; why < 8; why++) {
         struct vf_pair_health *before = &memory.stereo.pair[step.parity ^ 1];
         memcpy(&memory, &start, sizeof memory);
-        step.tuning.stereo_expected = why != 1;
+        step.tuning.stereo = why == 1 ? VFRONT_STEREO_MATCHES : VFRONT_STEREO_PREDICTED;
         if (why == 2) memory.ingest.params.frame = 0;
         if (why == 3) memory.predict.now.source = VFRONT_PREDICT_ROTATION;
         if (why == 4) before->state = VFRONT_STEREO_SUSPECT;
         if (why == 5) memset(memory.stereo.matched, 0, sizeof memory.stereo.matched);
-        if (why == 6) memory.freeze.frames[step.parity][1] = 1; /* blind now */
-        if (why == 7) {                                         /* suspect now: far fewer matches than usual */
+        if (why == 6) memory.freeze.frames[step.parity][1] = 1; /* pair BLIND in this frame */
+        if (why == 7) {                                         /* pair SUSPECT in this frame: far fewer matches than
+                                                                   the running mean */
             before->frames = 8;
-            before->usual_permille_q8 = 2000 << 8;
-            before->usual_offset_q16 = 1 << 16;
+            before->mean_permille_q8 = 2000 << 8;
+            before->mean_scatter_px2 = before->scatter_change2 = before->shift_px2 = 1.0f;
         }
         RUN(stereo);
         const int expected = look_at_depths().depths;
@@ -299,7 +300,7 @@ static void no_depths_without_a_reason(void **state)
         uint32_t n = 0;
         static vfront_depth_t matched[VFRONT_KEYPOINTS];
         for (uint32_t k = 0; k < memory.stereo.count; k++)
-            if (memory.stereo.depth[k].partner != VFRONT_NO_PARTNER) matched[n++] = memory.stereo.depth[k];
+            if (memory.stereo.depth[k].match != VFRONT_NO_MATCH) matched[n++] = memory.stereo.depth[k];
         if (why == 0) memcpy(alone, matched, (count = n) * sizeof *alone);
         assert_int_equal(n, count);
         assert_memory_equal(matched, alone, n * sizeof *alone);
@@ -307,7 +308,7 @@ static void no_depths_without_a_reason(void **state)
     assert_true(count > 50);
 }
 
-/** Depths of the previous frame that are all wrong by the same factor: nearly no depths are found there. */
+/** All depths of the previous frame wrong by the same factor: nearly no expected depths are found. */
 static void wrong_expectations(void **state)
 {
     static const double stretch[] = {0.5, 0.7, 0.85, 1.2, 1.5, 3.0};

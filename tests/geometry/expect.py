@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Worth of the depths that are found where the motion predicted and the depths of the frame before put them: tuning stereo_expected.
+"""Value of expected depths, searched where the predicted motion and the previous frame's depths put them: tuning stereo 1, 2.
 
     tests/geometry/expect.py build/bridge_ego.so [--quick] [--only set ...] [--set name=value ...]
 
@@ -32,7 +32,7 @@ FLIGHT_FB = 0.61 * 752 * 0.11  # focal length times baseline of the flights [px 
 
 
 class Pictures:
-    """Recorded frames, or poses to render; true disparities, 0 where there are none."""
+    """Recorded frames, or poses to render; true disparities, 0 where unknown."""
 
     def __init__(self, rig, frames, truth, interval_ms):
         self.rig, self.frames, self.truth, self.interval_ms = rig, frames, truth, interval_ms
@@ -59,7 +59,7 @@ def flown(bridge, name, count):
 
 
 def right_picture(left, disparity, draw):
-    """Picture of a camera to the right: surfaces moved by their disparity, the nearest seen; what the left one does not see is filled in."""
+    """Image of a camera to the right: surfaces shifted by their disparity, the nearest visible; parts invisible in the left image are filled in."""
     height, width = left.shape
     out, nearest = np.zeros((height, width), np.float32), np.zeros((height, width), np.float32)
     for y in range(height):
@@ -111,7 +111,7 @@ def load(bridge, name, count):
 
 
 def judge(rows, truth, fb):
-    """Right, wrong and known depths; squares of error over deviation where they count, else nan."""
+    """Right, wrong and known depths; squared normalised errors, nan where not counted."""
     d, step = fb / rows[:, 3], rows[:, 2]
     x, y = np.round(rows[:, :2]).astype(int).T
     low, high = [f(truth, np.ones((7, 7), np.uint8))[y, x] for f in (cv2.erode, cv2.dilate)]
@@ -122,8 +122,8 @@ def judge(rows, truth, fb):
 
 
 def measure(bridge, pictures):
-    """Sums over the frames but the first two: of depths with a match and without: number, right, wrong, known, squares, their number; and
-    mean time of the stage [us]."""
+    """Sums over all frames except the first two, of depths with and without a match: number, right, wrong, known, squares, number of squares;
+    and mean time of the stage [us]."""
     out, sums, us = np.zeros((8192, 6), np.float32), np.zeros((2, 6)), []
     bridge.c.bridge_interval(pictures.interval_ms)
     if pictures.rig is None:
@@ -147,8 +147,8 @@ def measure(bridge, pictures):
 
 
 def compare(path, names, settings, count):
-    """Table of sets. Returns 1 if expectations have more right depths in all, and no larger share of wrong ones."""
-    without, with_ = [Bridge(path, " ".join(["rectify=0", "stereo_expected=%d" % on] + settings)) for on in (0, 1)]
+    """Prints the table of sets. Returns 1 if expectations give more right depths in total, and no larger share of wrong ones."""
+    without, with_ = [Bridge(path, " ".join(["rectify=0", "stereo=%d" % mode] + settings)) for mode in (2, 1)]
     declare(without)
     good = 1
     print("          without expectations          with: of matches        expected: without a match           more right   us")

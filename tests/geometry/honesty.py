@@ -1,20 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Test of what vfront says of its own errors: covariances of motions and standard deviations of depths beside ground truth.
+"""Consistency of vfront's uncertainties: covariances of motions and standard deviations of depths against ground truth.
 
     tests/geometry/honesty.py build/bridge_ego.so build/bridge_stereo.so [--set name=value ...] [--only set ...] [--without set ...]
                               [--stride number ...] [--quick]
 
 --set      Tuning values of vfront that are not standard.
---only     These sets alone; --without: all but these. To choose values by some sets and report others.
---stride   Every n-th picture, its stamps n intervals apart, as after dropped frames: motions alone, one table a number.
+--only     Only these sets; --without: all others. To choose values on some sets and report others.
+--stride   Every n-th picture, its timestamps n intervals apart, as after dropped frames: motions only, one table per number.
 --quick    A sample, of about a minute.
 
-Sequences lie in $VFRONT_DATA or ../shared/data beside the project; a set without its data says so. Exit status: 77 OpenCV or a bridge is
+Sequences lie in $VFRONT_DATA or ../shared/data beside the project; a set without data reports it. Exit status: 77 OpenCV or a bridge is
 missing, else 0. Host port, standard tuning, pictures as they are (`rectify` 0).
 
 sets       hut tsukuba tartan: rendered, one camera, poses exact. euroc05: euroc_mh01_a. kitti05, kitti01: driving. flight: the flight of
-           examples/synthetic.h. MH_05 V1_02 V2_02 kaist: the hall of examples/synthetic.h, seen along recorded flights at 20 Hz.
+           examples/synthetic/synthetic.h. MH_05 V1_02 V2_02 kaist: the hall of examples/synthetic/synthetic.h, seen along recorded flights at 20 Hz.
 motion     NEES: e' (S + T)^-1 e / dimensions, e the error, S vfront's covariance, T the truth's own: TRUTH in this file. 1 when S is right. Of
            all, of the translation (relative: its direction), of the rotation: mean and median. good: share of frames in that state, turn:
            of those that are said to be a rotation alone [%]; their NEES is of the rotation. beyond: good motions outside the 99.9 %
@@ -45,14 +45,14 @@ FLOWN = {"MH_05": ("euroc_MH_05.txt", 1500, True), "V1_02": ("euroc_V1_02.txt", 
          "kaist": ("kaist_infinite_fast.txt", 8300, False)}
 SETS = list(MONO) + ["euroc05"] + list(DRIVING) + ["flight"] + list(FLOWN) + ["depth"]
 WIDE = 512  # VFRONT_MOTION_WIDE
-# Standard deviations of the truth from a frame to the next: translation [m], rotation [rad], along and about each axis; n times as much over
+# Standard deviations of the true motion between frames: translation [m], rotation [rad], along and about each axis; n times as much over
 # n frames. From tests/geometry/truth.py, as tests/examples/faults.py says.
 TRUTH = {"euroc05": (1.7e-4, 7e-5), "kitti05": (5e-3, 4e-4), "kitti01": (5e-3, 4e-4)}
 BOUND = {3: 16.27, 5: 20.52, 6: 22.46}  # 99.9 % of the chi-squared distribution
 
 
 class Set:
-    """Errors and covariances of one kind of motion of a set."""
+    """Errors and covariances of one kind of motion in a set."""
 
     def __init__(self, name, kind):
         self.name, self.kind, self.frames, self.turns, self.wide, self.rows = name, kind, 0, 0, 0, []
@@ -99,7 +99,7 @@ def normalised(e, S):
 
 
 def errors(m, R, t, relative, truth):
-    """Error of a motion, translation first; its covariance; that of the truth. A motion without a true direction has no error of it."""
+    """Error of a motion, translation first; its covariance; covariance of the truth. Without a true direction there is no error of direction."""
     w, length = cv2.Rodrigues(R @ m.R.T)[0][:, 0], np.linalg.norm(t)
     shift, spin = truth
     if not relative:
@@ -112,11 +112,11 @@ def errors(m, R, t, relative, truth):
     return np.concatenate([across @ (unit(t) - m.t), w]), B @ m.S @ B.T, np.diag([(shift / length) ** 2] * 2 + [spin ** 2] * 3)
 
 
-# ---- sequences: frame by frame, motions of vfront, true R and t ----------------------------------------------------------------
+# ---- sequences: for each frame vfront's motions, true R and t ------------------------------------------------------------------
 
 
 def run(bridge, rig, cameras, frames, poses, settings="", stride=1):
-    """Number, relative and metric motion, true R and t of every frame but the first."""
+    """Number, relative and metric motion, true R and t of every frame except the first."""
     bridge.open(rig, cameras, settings)
     numbers = range(0, len(frames), stride)
     for i in numbers:
@@ -126,7 +126,7 @@ def run(bridge, rig, cameras, frames, poses, settings="", stride=1):
 
 
 def euroc_flight(count):
-    """Rig, pairs of pictures and poses of camera 0 of MH_01."""
+    """Rig, image pairs and poses of camera 0 of MH_01."""
     K, D, T, move = euroc_cameras("euroc_mh01_a")
     chosen, frames = euroc_frames("euroc_mh01_a", slice(count))
     truth = np.loadtxt(place("euroc_mh01_a", "mav0", "state_groundtruth_estimate0", "data.csv"), delimiter=",", usecols=range(8))
@@ -141,7 +141,7 @@ def quaternion_matrix(w, x, y, z):
 
 
 def pose_at(rows, when):
-    """Pose of the body, rows of time, position, quaternion (w x y z), between the two rows around a time."""
+    """Pose of the body at a time, interpolated between rows of time, position, quaternion (w x y z)."""
     i = int(np.clip(np.searchsorted(rows[:, 0], when) - 1, 0, len(rows) - 2))
     part = (when - rows[i, 0]) / (rows[i + 1, 0] - rows[i, 0])
     q, other = rows[i, 4:8], rows[i + 1, 4:8]
@@ -152,8 +152,8 @@ def pose_at(rows, when):
 
 
 def flown_poses(name, count):
-    """Poses of the camera in the hall: a recorded flight at 20 Hz, smoothed over 0.1 s, its middle moved to where the hall's own flight is
-    and its mean view turned along it."""
+    """Poses of the camera in the hall: a recorded flight at 20 Hz, smoothed over 0.1 s. Its middle and mean viewing direction are aligned with
+    the hall's own flight."""
     file, first, sensor = FLOWN[name]
     rows = np.loadtxt(place("trajectories", file))[:, [0, 1, 2, 3, 7, 4, 5, 6]]
     axes = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1.0]]) if sensor else np.array([[0, 0, 1], [-1, 0, 0], [0, -1, 0.0]])
@@ -211,14 +211,14 @@ def steps_of(bridge, name, quick, stride):
 
 
 def limited_chi2(error, sigma, noise, most):
-    """Mean square of error over sigma, of errors up to `most` or three sigma."""
+    """Mean squared normalised error, of errors up to `most` or three sigma."""
     near = np.abs(error) <= np.maximum(most, 3 * sigma)
     return np.mean((error ** 2 - noise)[near] / sigma[near] ** 2) if near.any() else np.nan
 
 
 def fitted(rig, X, places, x, good):
-    """Rotation vector and translation that bring points X [m] to their places [px]: Gauss and Newton with the weights of a Cauchy
-    distribution of 1/2 px, from x; and the residuals [px]."""
+    """Rotation vector and translation that map points X [m] to their positions [px], by Gauss-Newton from x with Cauchy weights of 1/2 px;
+    and the residuals [px]."""
     def project(x, points):
         Y = points @ turn(x[:3]).T + x[3:]
         return Y[:, :2] / Y[:, 2:] * rig.focal + rig.K[0][:2, 2]
@@ -232,8 +232,8 @@ def fitted(rig, X, places, x, good):
 
 
 def driving_chi2(stereo, name, starts, most):
-    """chi2 of depths without true disparities: optical flow takes a point two frames on; the motion between is fitted to all points, so
-    that what is left is the depth's error along the epipolar line and the flow's, which also lies across it and is taken off."""
+    """chi2 of depths without true disparities. Optical flow tracks points over two frames, and a motion is fitted to all points. The residual
+    along the epipolar line has the errors of depth and flow; the flow's variance, measured across the line, is subtracted."""
     rig, frames, poses = sequence(DRIVING[name], range(max(starts) + 3))
     error, noise, sigma, size = [], [], [], []
     for k in starts:
@@ -245,7 +245,7 @@ def driving_chi2(stereo, name, starts, most):
         disparity = rig.focal * rig.baseline / f["depth"]
         nearer = dict(left=f["left"], depth=rig.focal * rig.baseline / (disparity + 0.01))
         along = (project(x, rig.points(nearer)) - project(x, rig.points(f))) / 0.01
-        change = np.linalg.norm(along, axis=1)  # of the place, by a pixel of disparity
+        change = np.linalg.norm(along, axis=1)  # of the position, per pixel of disparity
         a = along / change[:, None]
         across = (r * np.column_stack([a[:, 1], -a[:, 0]])).sum(1)
         use = good & on & (change > 0.6) & (np.abs(across) < 1)
@@ -256,7 +256,7 @@ def driving_chi2(stereo, name, starts, most):
 
 
 def flight_chi2(bridge, frames):
-    """chi2 of the depths of frames of the rendered flight, whose disparities are known; those beside an edge in depth are left out."""
+    """chi2 of the depths of the rendered flight, whose disparities are known, except near depth edges."""
     bridge.check(bridge.c.bridge_flight(bridge.settings.encode()))
     truth, out, values = np.zeros((480, 752), np.float32), np.zeros((8192, 6), np.float32), []
     for i in frames:
@@ -304,7 +304,7 @@ def report_motions(bridge, names, quick, stride=1):
 
 
 def joined(a, b):
-    """Motion a, then b, with its covariance."""
+    """Composition of motion a, then b, with its covariance."""
     out = type(a)(np.zeros(42))
     moved, out.state = b.R @ a.t, GOOD
     out.R, out.t = b.R @ a.R, moved + b.t
@@ -362,7 +362,7 @@ def main():
 
 
 def declare(bridge):
-    """Tell Python the arguments of those calls that ego.py does not have."""
+    """Declare the arguments of the calls that ego.py does not declare."""
     p, i = ctypes.c_void_p, ctypes.c_int
     bridge.c.bridge_predicted.argtypes, bridge.c.bridge_interval.argtypes = [p], [i]
     bridge.c.bridge_fly_from.argtypes, bridge.c.bridge_disparity.argtypes, bridge.c.bridge_depths.argtypes = [i, p, p, p], [i, p], [i, p]

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* motion: errors against triangulation and dense Gaussians in double precision, normal equations against numerical
- * differentiation, covariances against dense inverses and against the distance from the truth at which noisy problems
- * end. Independent forms: motion_oracle.h. */
+ * differentiation, covariances against dense inverses and against the errors of noisy problems. Independent forms:
+ * motion_oracle.h. */
 #include "motion_oracle.h"
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
-/** Compare errors near the bound with triangulation, at least `apart_rad` from the direction of t. Returns the largest
+/** Compares errors near the bound with triangulation, at least apart_rad from the direction of t. Returns the largest
  *  relative difference. */
 static double relative_against_triangulation(double apart_rad, double bound_rad, int *in_front, int *behind)
 {
@@ -36,11 +36,11 @@ static double relative_against_triangulation(double apart_rad, double bound_rad,
                      square = pow(sin(bound_rad), 2);
         if (fmin(fmin(from_t, pi - from_t), fmin(to_t, pi - to_t)) < apart_rad) continue;
         const double plane = best_plane(m.t, &q, n) / square,
-                     apart = 0.5 * rotation_oracle(&q) / square; /* both bearings share it */
+                     apart = 0.5 * rotation_oracle(&q) / square; /* divided between both bearings */
         const struct intersection at = intersect(m.t, &q, n);
         const int front = at.first > 0.0 && at.second > 0.0;
         const double should = front || apart < plane ? plane : apart, is = (double)vf_motion_relative_error(&pose, &s);
-        if (at.sine < 0.02 * bound_rad) continue; /* too close to infinity for single precision to tell on which side */
+        if (at.sine < 0.02 * bound_rad) continue; /* too close to infinity for single precision to decide on the side */
         if (should < 0.05 || should > 6.0) continue;
         *(front ? in_front : behind) += 1;
         worst = fmax(worst, fabs(is - should) / should);
@@ -64,14 +64,13 @@ static void relative_errors(void **state)
     REQUIRE(far < 0.005 && near < 0.02 && coarse < 0.03, "%g %g %g", far, near, coarse);
 }
 
-/** Sampson error anywhere, also far from the bound and for wide lenses: the epipolar constraint over its gradient by
- *  both bearings, from differences on the sphere. Behind either camera it is half of the rotation error, where that is
- *  more. */
+/** Sampson error far from the bound and for wide lenses: the epipolar constraint over its gradient by both bearings,
+ *  from differences on the sphere. Behind either camera it is at least half of the rotation error. */
 static void relative_to_first_order(void **state)
 {
     (void)state;
     double worst = 0.0;
-    int behind[4] = {0}; /* neither, the first, the second, both */
+    int behind[4] = {0}; /* number of points behind: neither camera, the first, the second, both */
     shake(23);
     for (int tries = 0; tries < 20000; tries++) {
         struct rigid m = any_motion();
@@ -115,7 +114,7 @@ static void relative_to_first_order(void **state)
         cross(m.t, q.b, tb);
         const double w = 1.0 / sin(BOUND), plane = off * off / slope * w * w, apart = 0.5 * rotation_oracle(&q) * w * w;
         const double second = -dot(n, ab),
-                     first = -dot(tb, ab); /* signs of the distances to where the rays are nearest */
+                     first = -dot(tb, ab); /* signs of the distances to the closest points of the rays */
         if (fabs(second) < 1e-4 || fabs(first) < 1e-4) continue;
         behind[(first < 0) + 2 * (second < 0)]++;
         const double should = (first < 0 || second < 0) && apart > plane ? apart : plane,
@@ -139,14 +138,13 @@ static void relative_at_the_epipole(void **state)
     assert_true(vf_motion_relative_error(&p, &s) < 1e-6f);
     s = correspondence_of(ahead, back, BOUND);
     assert_true(isfinite(vf_motion_relative_error(&p, &s)));
-    s = correspondence_of(side, ahead, BOUND); /* epipolar plane of both, point before the first camera position */
+    s = correspondence_of(side, ahead, BOUND); /* epipolar plane of both, point in front of the first camera position */
     assert_true(isfinite(vf_motion_relative_error(&p, &s)));
     s = correspondence_of(ahead, side, BOUND); /* point behind */
     assert_true(vf_motion_relative_error(&p, &s) >= 0.0f);
 }
 
-/** Both bearings and t at right angles to each other: there the gradient is 0 but for rounding, and the error as large
- *  as can be. */
+/** Both bearings and t mutually orthogonal: the gradient is 0 up to rounding, and the error as large as possible. */
 static void relative_at_right_angles(void **state)
 {
     (void)state;
@@ -167,7 +165,7 @@ static void relative_at_right_angles(void **state)
     }
 }
 
-/** Opposite bearings, which stand for an invalid one, are never an inlier. */
+/** Opposite bearings, which mark an invalid correspondence, are never an inlier. */
 static void opposite_is_outlier(void **state)
 {
     (void)state;
@@ -232,8 +230,8 @@ static void metric_errors(void **state)
     }
 }
 
-/** Random correspondences: the part of the error that the uncertain distance explains must not be lost in rounding,
- *  since an error that comes out too small, or below 0, makes an inlier. */
+/** Random correspondences: rounding must not lose the part of the error explained by the uncertain distance. An error
+ *  that is too small or negative makes an inlier. */
 static void metric_random(void **state)
 {
     (void)state;
@@ -257,7 +255,7 @@ static void metric_random(void **state)
         const int n = gaussian(&m, &s, r, inverse);
         predict(&m, &s, (double)s.range_m, out);
         const double should = quadratic(r, inverse, n) + widening(&m, &s), is = (double)vf_motion_metric_error(&p, &s);
-        if (dot(out, Y) < 1e-3) continue; /* behind the camera, or nearly */
+        if (dot(out, Y) < 1e-3) continue; /* behind the camera, or nearly so */
         worst = fmax(worst, fabs(is - should) / (1.0 + should));
         inliers += should < 1.0;
         tested++;
@@ -278,7 +276,7 @@ static void metric_random(void **state)
     assert_true(tested > 8000 && worst < 0.02);
 }
 
-/** Invalid distances, and a point behind the camera: no inlier, and always a finite error. */
+/** Invalid distances and points behind the camera: no inlier, and always a finite error. */
 static void metric_invalid(void **state)
 {
     (void)state;
@@ -290,8 +288,8 @@ static void metric_invalid(void **state)
     assert_true(vf_motion_metric_error(&p, &s) == VF_MOTION_ERROR_MAX);
     s = correspondence_of(ahead, back, BOUND);
     s.range_m = 2.0f;
-    assert_true(vf_motion_metric_error(&p, &s) < 1.0f); /* and seen there */
-    s.range_m = 3.0f;                                   /* camera at the point: no direction */
+    assert_true(vf_motion_metric_error(&p, &s) < 1.0f); /* and seen behind the camera */
+    s.range_m = 3.0f;                                   /* camera at the point: direction undefined */
     assert_true(vf_motion_metric_error(&p, &s) == VF_MOTION_ERROR_MAX);
     static const float odd[] = {NAN, INFINITY, -INFINITY, 1e30f, 1e-30f, 0.0f, -1.0f};
     for (int field = 0; field < 10; field++)
@@ -316,7 +314,8 @@ static void metric_invalid(void **state)
                         plane = vf_motion_relative_error(&p, &s);
             REQUIRE(!isnan(error) && error <= VF_MOTION_ERROR_MAX && !isnan(turned) && !isnan(plane),
                     "field %d, value %d: %g %g %g", field, (int)k, (double)error, (double)turned, (double)plane);
-            if (isnan(odd[k]) && field != 2 && field != 3) /* current distance: unknown when its deviation is NaN */
+            if (isnan(odd[k]) && field != 2 &&
+                field != 3) /* current distance: unknown if its standard deviation is NaN */
                 REQUIRE(vf_motion_inlier_score(error) == 0, "field %d: score %d", field, vf_motion_inlier_score(error));
         }
 }
@@ -365,7 +364,7 @@ static void normal_equations(void **state)
     }
 }
 
-/** Steps from a wrong motion converge to the optimum, and the first lowers the sum. */
+/** Steps from a wrong motion converge to the optimum, and the first step lowers the sum. */
 static void steps_converge(void **state)
 {
     (void)state;
@@ -416,28 +415,30 @@ static void steps_converge(void **state)
     }
 }
 
-/** Without information there is no step and no covariance, and the motion stays. */
+/** Without information there is no step and no covariance, and the motion is unchanged. */
 static void no_step(void **state)
 {
     (void)state;
     const struct rigid m = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {0, 0, 1}};
     for (int kind = 0; kind < VF_KINDS; kind++)
-        for (int way = 0; way < 4; way++) {
+        for (int variant = 0; variant < 4; variant++) {
             struct vf_pose p = pose_of(&m);
             const struct vf_pose was = p;
             float sums[VF_TERMS] = {0}, covariance[21];
             shake(20);
             struct vf_correspondence s = any_correspondence(kind, &m, 1.0);
-            if (way == 1) vf_motion_terms(kind, &p, &s, sums);                            /* one correspondence */
-            for (int k = 0; k < 50 && way == 2; k++) vf_motion_terms(kind, &p, &s, sums); /* one, repeated */
-            for (int k = 0; k < VF_TERMS && way == 3; k++) sums[k] = NAN;
-            REQUIRE(!vf_motion_step(kind, &p, sums), "%s, %d", kind_name[kind], way);
+            if (variant == 1) vf_motion_terms(kind, &p, &s, sums); /* a single correspondence */
+            for (int k = 0; k < 50 && variant == 2; k++)
+                vf_motion_terms(kind, &p, &s, sums); /* the same correspondence
+                                                                                                 repeated */
+            for (int k = 0; k < VF_TERMS && variant == 3; k++) sums[k] = NAN;
+            REQUIRE(!vf_motion_step(kind, &p, sums), "%s, %d", kind_name[kind], variant);
             assert_memory_equal(&p, &was, sizeof p);
-            REQUIRE(!vf_motion_covariance(kind, &p, sums, sums, covariance), "%s, %d", kind_name[kind], way);
+            REQUIRE(!vf_motion_covariance(kind, &p, sums, sums, covariance), "%s, %d", kind_name[kind], variant);
         }
 }
 
-/** A rotation of a radian or more is no step; one of more than 0.8 rad is shortened to that. */
+/** A step that rotates by a radian or more is refused; one of more than 0.8 rad is shortened to 0.8 rad. */
 static void no_leap(void **state)
 {
     (void)state;
@@ -463,7 +464,7 @@ static void no_leap(void **state)
 
 /* ---- covariance -------------------------------------------------------------------------------------------------- */
 
-/** Covariance for residuals of a variance. */
+/** Covariance for residuals of a given variance. */
 static int covariance_of(int kind, const struct vf_pose *p, const float sums[VF_TERMS], float variance,
                          float covariance[21])
 {
@@ -472,7 +473,7 @@ static int covariance_of(int kind, const struct vf_pose *p, const float sums[VF_
     return vf_motion_covariance(kind, p, sums, B, covariance);
 }
 
-/** Covariance against the dense inverse of the same sums, on the basis of the unknowns. */
+/** Covariance against the dense inverse of the same sums, in the basis of the unknowns. */
 static void covariances(void **state)
 {
     (void)state;
@@ -514,7 +515,7 @@ static void covariances(void **state)
     }
 }
 
-/** Mean normalised error squared per dimension of many noisy problems, each solved by steps from the truth. */
+/** Mean normalised squared error per dimension of many noisy problems, each solved by steps from the truth. */
 static double consistency(int kind, int problems, int count, double noise)
 {
     const int n = unknowns_of(kind);
@@ -553,11 +554,11 @@ static void consistent(void **state)
     (void)state;
     for (int kind = 0; kind < VF_KINDS; kind++) {
         shake(40 + (uint64_t)kind);
-        const double as_said = consistency(kind, 3000, 100, 1.0), less = consistency(kind, 1000, 100, 0.4);
+        const double as_calibrated = consistency(kind, 3000, 100, 1.0), less = consistency(kind, 1000, 100, 0.4);
         print_message("%s: normalised error squared %.3f a dimension, %.3f with less noise than said\n",
-                      kind_name[kind], as_said, less);
-        REQUIRE(as_said > 0.9 && as_said < 1.1 && less > 0.88 && less < 1.12, "%s: %g %g", kind_name[kind], as_said,
-                less);
+                      kind_name[kind], as_calibrated, less);
+        REQUIRE(as_calibrated > 0.9 && as_calibrated < 1.1 && less > 0.88 && less < 1.12, "%s: %g %g", kind_name[kind],
+                as_calibrated, less);
     }
 }
 

@@ -2,14 +2,14 @@
 /* Independent form of motion for its test, in double precision: triangulation for relative errors, dense Gaussians for
  * metric ones, normal equations by numerical differentiation, Gauss-Newton steps by dense inverses.
  *
- * The triangulation rotates a plane about the translation until both bearings lie closest to it, by golden section:
- * that is the least sum of squared angles over all points. */
+ * Triangulation rotates a plane about the translation until both bearings are closest to it, by golden section: the
+ * least sum of squared angles over all points. */
 #ifndef TEST_MOTION_ORACLE_H
 #define TEST_MOTION_ORACLE_H
 
 #include "tests/fixture/rigid.h"
 
-#define BOUND (1.5 / 800.0) /* angle of an inlier, in most tests [rad] */
+#define BOUND (1.5 / 800.0) /* bound on the angle of an inlier, in most tests [rad] */
 
 /* ---- problems ---------------------------------------------------------------------------------------------------- */
 
@@ -33,7 +33,7 @@ static inline struct vf_pose pose_of(const struct rigid *m)
     return p;
 }
 
-/** A motion in double precision, as the library was given it. */
+/** The motion in double precision, from the library's single precision. */
 static inline struct rigid rigid_of(const struct vf_pose *p)
 {
     struct rigid m;
@@ -47,7 +47,7 @@ static inline void widen(const float f[3], double d[3])
     for (int k = 0; k < 3; k++) d[k] = (double)f[k];
 }
 
-/** A motion of up to 0.3 rad. */
+/** Random motion with a rotation of up to 0.3 rad. */
 static inline struct rigid any_motion(void)
 {
     struct rigid m;
@@ -56,7 +56,7 @@ static inline struct rigid any_motion(void)
     return m;
 }
 
-/** Perturb a motion: rotate it, and shift its translation. */
+/** Perturbs a motion: rotates it, and shifts its translation. */
 static inline struct rigid perturbed(const struct rigid *m, const double step[6])
 {
     struct rigid n = *m;
@@ -81,7 +81,7 @@ static inline struct pair pair_of(const struct rigid *m, const struct vf_corresp
     return p;
 }
 
-/** Sum of the squared angles of both bearings to the plane through t that is rotated by an angle from (side, up). */
+/** Sum of the squared angles between both bearings and the plane through t rotated by `angle` from (side, up). */
 static inline double off_plane(const struct pair *p, const double side[3], const double up[3], double angle)
 {
     double n[3];
@@ -90,7 +90,7 @@ static inline double off_plane(const struct pair *p, const double side[3], const
     return x * x + y * y;
 }
 
-/** Find the best epipolar plane: its normal, and the sum of squares. */
+/** Finds the best epipolar plane: its normal, and the sum of squares. */
 static inline double best_plane(const double t[3], const struct pair *p, double n[3])
 {
     const double pi = acos(-1.0), golden = (sqrt(5.0) - 1.0) / 2.0;
@@ -117,7 +117,7 @@ static inline double best_plane(const double t[3], const struct pair *p, double 
     return off_plane(p, side, up, low);
 }
 
-/** Distances along both rays, projected to the plane, to their intersection; sine of the angle between them. */
+/** Distances along both rays, projected to the plane, to their intersection; sine of the angle between the rays. */
 struct intersection {
     double first, second, sine;
 };
@@ -130,7 +130,7 @@ static inline struct intersection intersect(const double t[3], const struct pair
     }
     unit(a);
     unit(b);
-    cross(a, b, c); /* first a + t = second b; c is along n */
+    cross(a, b, c); /* first a + t = second b; c is parallel to n */
     double ta[3], tb[3];
     cross(t, b, tb);
     cross(t, a, ta);
@@ -146,7 +146,7 @@ static inline double rotation_oracle(const struct pair *p)
 
 /* ---- metric errors: a Gaussian of four dimensions ---------------------------------------------------------------- */
 
-/** Predict the observation of a point at a previous distance: current direction and inverse distance. */
+/** Predicts the observation of a point at a previous distance: current direction and inverse distance. */
 static inline void predict(const struct rigid *m, const struct vf_correspondence *s, double range_m, double out[4])
 {
     double y[3];
@@ -158,7 +158,7 @@ static inline void predict(const struct rigid *m, const struct vf_correspondence
     out[3] = 1.0 / away;
 }
 
-/** Residuals and inverse covariance, in units of the bound, with an uncertain previous distance. Returns the number of
+/** Residuals and inverse covariance in units of the bound, with an uncertain previous distance. Returns the number of
  *  residuals: 4, or 3 without a current distance. */
 static inline int gaussian(const struct rigid *m, const struct vf_correspondence *s, double r[4], double inverse[16])
 {
@@ -182,8 +182,8 @@ static inline int gaussian(const struct rigid *m, const struct vf_correspondence
     return n;
 }
 
-/** Logarithm of the determinant that the uncertain previous distance adds to the error, with the library's
- *  approximation beyond 1. */
+/** Logarithm of the determinant that the uncertain previous distance adds to the error; beyond 1 with the library's
+ *  approximation. */
 static inline double widening(const struct rigid *m, const struct vf_correspondence *s)
 {
     const double h = 1e-5 * (double)s->range_m, sigma = 1.0 / (3.0 * (double)s->weight);
@@ -205,7 +205,7 @@ static inline double quadratic(const double *r, const double *A, int n)
     return sum;
 }
 
-/** A correspondence with a distance; noise: factor on its standard deviations. */
+/** Random correspondence with a distance. noise: factor on its standard deviations. */
 static inline struct vf_correspondence any_metric_correspondence(const struct rigid *m, double noise)
 {
     const double range = exp(real(log(1.0), log(40.0))), sigma = 0.004 * range * range, bound = BOUND * real(1.0, 3.0);
@@ -237,7 +237,7 @@ static inline struct rigid any_metric_motion(void)
 
 /* ---- normal equations -------------------------------------------------------------------------------------------- */
 
-/** Residuals of a correspondence and their weight matrix, the latter at the motion `held`. */
+/** Residuals of a correspondence, and their weight matrix evaluated at the motion `held`. */
 struct row {
     int n;
     double r[4], weight[16];
@@ -259,7 +259,7 @@ static inline struct row row_of(int kind, const struct rigid *m, const struct ri
             row.r[k] = w * (q.a[k] - q.b[k]);
             row.weight[4 * k] = 1.0;
         }
-    } else { /* epipolar constraint over its gradient */
+    } else { /* relative: epipolar constraint over its gradient */
         double v[3];
         cross(m->t, q.a, n);
         cross(m->t, q.b, v);
@@ -298,7 +298,7 @@ static inline void differentiate(int kind, const struct rigid *m, const struct v
     *e += quadratic(here.r, here.weight, n);
 }
 
-/** A correspondence near the truth. */
+/** Random correspondence near the truth. */
 static inline struct vf_correspondence any_correspondence(int kind, const struct rigid *m, double noise)
 {
     double X[3], Y[3];
@@ -311,7 +311,7 @@ static inline struct vf_correspondence any_correspondence(int kind, const struct
     shake_direction(X, kind == VF_ROTATION_ONLY
                            ? 0.0
                            : noise * BOUND /
-                                 3.0); /* a rotation has all noise in the current bearing: its rows are a - b */
+                                 3.0); /* a rotation has all noise in the current bearing: its residuals are a - b */
     shake_direction(Y, noise * BOUND / 3.0);
     return correspondence_of(X, Y, BOUND);
 }
@@ -325,7 +325,7 @@ static const char *const kind_name[VF_KINDS] = {"relative", "rotation", "metric"
 #define CORRESPONDENCES 400
 static struct vf_correspondence correspondences[CORRESPONDENCES];
 
-/** Correspondences of a motion; noise: factor on their standard deviations. */
+/** Random correspondences of a motion. noise: factor on their standard deviations. */
 static inline void any_correspondences(int kind, const struct rigid *m, int count, double noise)
 {
     for (int k = 0; k < count; k++) correspondences[k] = any_correspondence(kind, m, noise);
@@ -339,7 +339,7 @@ static inline void sum_up(int kind, const struct vf_pose *p, int count, float su
 
 static inline int unknowns_of(int kind) { return kind == VF_METRIC ? 6 : kind == VF_ROTATION_ONLY ? 3 : 5; }
 
-/** Basis of the unknowns of a kind, a direction of 6 numbers each. */
+/** Basis of the unknowns of a kind: one direction of 6 numbers each. */
 static inline void basis_of(int kind, const struct rigid *m, double B[6][6])
 {
     double e[3], side[3], up[3];
@@ -379,8 +379,8 @@ static inline double sum_of_squares(int kind, const struct rigid *m, int count)
     return e;
 }
 
-/** End of Gauss-Newton steps in double precision. held: 1, weights count as constant, as in the library; else gradients
- *  are differences of the whole sum, and steps are halved until they lower it. */
+/** Optimum by Gauss-Newton steps in double precision. held: 1: weights count as constant, as in the library; 0:
+ *  gradients are differences of the whole sum, and steps are halved until they lower it. */
 static inline struct rigid optimum(int kind, struct rigid m, int count, int held)
 {
     const int n = unknowns_of(kind);
@@ -420,7 +420,7 @@ static inline void difference(const struct rigid *a, const struct rigid *b, doub
     rotation_between(b->R, a->R, out + 3);
 }
 
-/** Squared Mahalanobis distance of b from a, by the normal equations at a. */
+/** Squared Mahalanobis distance between a and b, by the normal equations at a. */
 static inline double mahalanobis(int kind, const struct rigid *a, const struct rigid *b, int count)
 {
     double A[36] = {0}, g[6] = {0}, e = 0.0, off[6];

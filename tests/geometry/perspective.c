@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* P3P solver against all solutions by brute force in long double: the first distance runs over its whole range, the
- * other two follow from two sides of the triangle with either sign of their roots, and sign changes of the error of the
+/* P3P solver against all solutions by brute force in long double. The first distance is sampled over its whole range.
+ * The other two follow from two sides of the triangle with either sign of their roots. Sign changes of the error of the
  * third side bracket the solutions. The oracle solves the same rounded input. Prints the share of problems with every
  * solution found. Usage: perspective [--problems N] */
 #include <math.h>
@@ -27,11 +27,11 @@ static struct {
     real R[9], t[3];
 } given;
 
-/** Kind of problem: half width of the view (tangent), rotation up to turn_rad about each axis, translation up to `way`;
- *  points at depths 2 to 10. */
+/** Kind of problem: tangent of half the field of view, rotation up to turn_rad about each axis, translation up to
+ *  `way`; points at depths 2 to 10. */
 struct kind {
     const char *name;
-    double half_view, turn_rad, way;
+    double half_view, turn_rad, baseline;
 };
 static const struct kind kinds[] = {
     {"wide view", 1.0, 0.5, 1.0}, {"in flight", 1.0, 0.1, 0.1}, {"narrow view", 0.1, 0.2, 0.5}};
@@ -56,7 +56,7 @@ static void give(const struct kind *kind)
     const real w[3] = {between(-1, 1) * kind->turn_rad, between(-1, 1) * kind->turn_rad,
                        between(-1, 1) * kind->turn_rad};
     rotation_of(w, given.R);
-    for (int k = 0; k < 3; k++) given.t[k] = between(-1, 1) * kind->way;
+    for (int k = 0; k < 3; k++) given.t[k] = between(-1, 1) * kind->baseline;
     for (int i = 0; i < 3; i++) {
         const double depth = between(2, 10);
         real now[3], square = 0;
@@ -144,7 +144,7 @@ static void solve_all(struct solutions *found)
     }
 }
 
-/* ---- shares ------------------------------------------------------------------------------------------------------ */
+/* ---- success rates ----------------------------------------------------------------------------------------------- */
 
 static struct vf_perspective_scratch work;
 
@@ -225,7 +225,7 @@ static void three(void **state)
     }
 }
 
-/** Collinear and equal points, bearings that are not finite: results are finite and at most four. */
+/** Collinear and equal points, bearings that are not finite: results are finite, and at most four. */
 static void bad_input(void **state)
 {
     (void)state;
@@ -261,7 +261,7 @@ static void cubics(void **state)
     for (int i = 0; i < 50000; i++) {
         const double a = between(-3, 3), b = i % 3 ? between(-3, 3) : a + between(0.1, 1), c = between(-3, 3),
                      lead = between(-2, 2), im = between(0.3, 2);
-        const int pair = i & 1; /* b +- im i */
+        const int pair = i & 1; /* complex pair b +- im i */
         const double sum = pair ? 2 * b : b + c, product = pair ? b * b + im * im : b * c;
         const double p[4] = {-a * product * lead, (product + a * sum) * lead, -(a + sum) * lead, lead};
         const float f[4] = {(float)p[0], (float)p[1], (float)p[2], (float)p[3]};

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Worth of the stage predict: its motion beside the truth, and guided matching in slow and fast flight beside a search of the whole
-picture.
+"""Value of the stage predict: its motion against the truth, and guided matching in slow and fast flight against a search of the whole
+image.
 
     tests/geometry/predict.py build/bridge_ego.so [--quick] [--set name=value ...]
 
@@ -10,8 +10,8 @@ the camera turns and moves three times as far from frame to frame; + gyro: with 
 Two cameras, then one (stereo=0), which knows no translation. --quick: one fast flight, of 30 frames.
 Exit status: 1 guided matching has fewer right matches than a search of the whole picture; 77 OpenCV, data or the bridge is missing; else 0.
 
-prediction  Root mean square of the error of translation [mm] and rotation [mrad]: predicted, and of a camera taken to rest. NEES:
-            normalised error squared a dimension, mean, translation and rotation: 1 when the covariance is right, less where it is wide.
+prediction  Root mean square of the error of translation [mm] and rotation [mrad]: predicted, and assuming a stationary camera. NEES:
+            mean normalised squared error per dimension, translation and rotation: 1 for a consistent covariance, less if it is too large.
 matches     Right ones a frame (both points within 2 px of the other's true epipolar line), and their share; in the worst frame; guided,
             then in the whole picture. good: metric motions in that state, guided, in the whole picture, of all.
 tracks      Tracks a frame within 1 px of the true epipolar line, of those kept.
@@ -32,7 +32,7 @@ FOCAL_PX = 458.0  # of the hall and EuRoC; for KITTI, with 710 px, the bound is 
 
 
 def fly(bridge, poses, gyro):
-    """Frame by frame of the hall along poses: as honesty.run()."""
+    """For each frame of the hall along poses: the values of honesty.run()."""
     bridge.check(bridge.c.bridge_flight(bridge.settings.encode()))
     for i, pose in enumerate(poses):
         R, t = np.ascontiguousarray(pose[:, :3]), np.ascontiguousarray(pose[:, 3])
@@ -53,7 +53,7 @@ def steps_of(bridge, name, length=60):
 
 
 def right_pairs(bridge, R, t, kind, near_px):
-    """Number of tracks (kind 0) or matches (1), and of those that are right."""
+    """Number of tracks (kind 0) or matches (kind 1), and of right ones."""
     pairs = bridge.pairs()
     before, now = (pairs[pairs[:, 0] == kind][:, k:k + 3] for k in (5, 8))
     E = np.array([[0, -t[2], t[1]], [t[2], 0, -t[0]], [-t[1], t[0], 0]]) @ R
@@ -77,8 +77,8 @@ def measure(bridge, name, length):
 
 
 def compare(path, settings, sets, length):
-    """Table of sets. Returns 1 if guided matching has no fewer right matches than the whole picture, on all."""
-    guided, whole = (Bridge(path, " ".join(["rectify=0", mode] + settings)) for mode in ("match_guided=1", "match_guided=0"))
+    """Prints the table of sets. Returns 1 if guided matching has at least as many right matches as the search of the whole image, over all sets."""
+    guided, whole = (Bridge(path, " ".join(["rectify=0", mode] + settings)) for mode in ("match=1", "match=2"))
     good = 1
     declare(guided)
     print("                error [mm]       [mrad]         NEES          right matches                       good          tracks")

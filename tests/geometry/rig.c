@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Running estimates of the rig's offsets: against a textbook mean and the spread of many drawn sequences, in double
- * precision. tests/geometry/rig.py has them beside what was done to the rig of rendered flights. */
+/* Running estimates of the rig's offsets, against a textbook mean and the distribution over many simulated sequences,
+ * in double precision. tests/geometry/rig.py compares them with known errors of the rig in rendered flights. */
 #include "tests/fixture/rigid.h"
 
 #if VFRONT_STEREO
 
 #define TRUTH_PX 0.3
 
-/** The estimate is the weighted mean, each frame forgotten at the rate of 1 in VF_RIG_FRAMES. */
+/** The estimate is the weighted mean, with each frame forgotten at a rate of 1 in VF_RIG_FRAMES. */
 static void weighted_mean(void **state)
 {
     struct vf_rig_estimate e;
@@ -34,9 +34,9 @@ static void weighted_mean(void **state)
     assert_true(worst < 1e-5 && worst_age < 1e-3);
 }
 
-/** Shares of drawn sequences whose estimate is within 1 and 3 of its standard deviations, after some frames.
- *  slow_px: deviation of errors that neighbouring frames share, over about 8 frames; quick_px: of others; far: 1 in 20
- *  measurements is one of chance. The truth drifts as VF_RIG_DRIFT_PX has it. */
+/** Share of simulated sequences whose estimate is within 1 and 3 of its standard deviations after some frames. slow_px:
+ *  standard deviation of errors shared by neighbouring frames, over about 8 frames; quick_px: of independent errors;
+ *  far: 1 in 20 measurements is random. The truth drifts by VF_RIG_DRIFT_PX. */
 static void share_within(double slow_px, double quick_px, int far, int frames, double share[2])
 {
     const int draws = 400;
@@ -77,8 +77,8 @@ static void honest_sigma(void **state)
         }
 }
 
-/** Nothing seen: 1 px; while nothing more is seen it grows. A correction reaches the estimate without passing it, and
- *  an error within the noise is not corrected. Numbers that are none leave finite ones. */
+/** Without measurements: 1 px, which grows with time after the last one. A correction reaches the estimate without
+ *  overshoot; an error within the noise is not corrected. NaN and infinity leave a finite estimate. */
 static void corrections(void **state)
 {
     struct vf_rig_estimate e, nothing;
@@ -105,7 +105,7 @@ static void corrections(void **state)
         }
     }
     e = vf_rig_next(&e, NAN, 100.0f, 1);
-    assert_true(isfinite(e.value) && fabsf(e.value) <= VF_RIG_MOST_PX && fabsf(vf_rig_within(NAN, 1.0f)) <= 1.0f);
+    assert_true(isfinite(e.value) && fabsf(e.value) <= VF_RIG_MAX_PX && fabsf(vf_rig_clamp(NAN, 1.0f)) <= 1.0f);
 }
 
 int main(void)

@@ -1,22 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Findings of vfront on two cameras that are not where their calibration says, beside what was done to it.
+"""Estimated rig offsets for a wrong stereo calibration, compared with the known error of the calibration.
 
     tests/geometry/rig.py build/bridge_ego.so [--set name=value ...] [--only flight ...] [--frames N] [--quick]
 
 --set      Tuning values of vfront that are not standard.
---only     These flights alone. --frames: of each, 240 otherwise. --quick: a sample, of less than a minute.
+--only     Only these flights. --frames: per flight, 240 by default. --quick: a sample, of less than a minute.
 
 Rendered flights of tests/geometry/honesty.py, through a calibration of camera 1 whose principal point is off: the true offset of the rows is
 the negative of what is added to its y, that of disparities what is added to its x (where fx is that of both cameras). Recorded sequences,
-whose rig nobody knows better, are only reported. Host port.
+whose true rig is unknown, are only reported. Host port.
 
 added      to x and y of the principal point of camera 1 [px]
-rows       offset of the rows: error of what is found, its standard deviation, their ratio; after 25, 50, 100, 200 and all frames [px]
-disparity  the same, of disparities
+rows       epipolar offset: error of the estimate, its standard deviation, their ratio; after 25, 50, 100, 200 and all frames [px]
+disparity  the same for the disparity offset
 
-Exit status: 1 if after 200 frames, or all of fewer, an offset of the rows is found by more than 0.05 px wrong, or either by more than three
-of its standard deviations; 77 OpenCV or the bridge is missing; else 0.
+Exit status: 1 if after 200 frames, or all if fewer, the epipolar offset is wrong by more than 0.05 px, or either offset by more than three
+standard deviations; 77 OpenCV or the bridge is missing; else 0.
 """
 import ctypes
 import sys
@@ -34,7 +34,7 @@ RECORDED = ("euroc05", "kitti05", "kitti01")
 
 
 def fly(bridge, name, added, settings, frames):
-    """Offsets of rows and disparities with their standard deviations, of every frame."""
+    """Epipolar and disparity offset with their standard deviations, for every frame."""
     bridge.check(bridge.c.bridge_flight_off((bridge.settings + " " + settings).encode(), *added))
     poses, out, rows = (None if name == "round" else flown_poses(name, frames)), np.zeros(4, np.float32), []
     for i in range(frames):
@@ -53,7 +53,7 @@ def shown(found, sigma, truth):
 
 
 def report_flight(bridge, name, added, settings, frames):
-    """Print what is found in a flight. Returns whether it is as it must be."""
+    """Prints the estimates of a flight. Returns whether they are within bounds."""
     rows, truth = fly(bridge, name, added, settings, frames), (-added[1], added[0])
     for after in sorted({min(n, frames) for n in (25, 50, 100, 200, frames)}):
         r = rows[after - 1]
@@ -75,7 +75,7 @@ def report_recorded(bridge, name, quick):
 
 
 def option(words, name, most=None):
-    """Words behind an option."""
+    """Arguments of an option."""
     if name not in words:
         return []
     after = words[words.index(name) + 1:]

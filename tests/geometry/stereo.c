@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* stereo: search for matches against every pair of points; depth and its standard deviation against triangulation and
- * its derivative in double precision; depths through the public interface. Sub-pixel positions: stereo_position.c. */
+ * its derivative in double precision; depths through the public interface. stereo_position.c tests subpixel
+ * positions. */
 #include "stereo_oracle.h"
 
 #if VFRONT_STEREO
@@ -15,7 +16,7 @@ static void flip_bits(vfront_descriptor_t *d, int32_t bits)
     }
 }
 
-/** Put point j of camera 1 near the epipolar line of point i, mostly on its level, at any depth, with a similar
+/** Puts point j of camera 1 near the epipolar line of point i, mostly on its level, at any depth, with a similar
  *  descriptor. */
 static int put_match(uint32_t i, uint32_t j, int32_t level)
 {
@@ -57,7 +58,6 @@ static void random_tuning(void)
     vfront_tuning_t *t = &step.tuning;
     t->stereo_band_px = roll(4) ? between(1, 3) : between(1, 64);
     t->stereo_disparity_px = roll(4) ? between(40, 200) : roll(2) ? between(1, 5) : between(1, 4096);
-    t->stereo_least_mpx = roll(2) ? 250 : between(1, 20000);
     t->stereo_cut_percent = roll(3) ? between(80, 300) : 0;
     t->stereo_distance = roll(4) ? between(20, 120) : roll(257);
     t->stereo_levels = roll(3) ? roll(2) : roll(8);
@@ -69,13 +69,13 @@ static void random_tuning(void)
 
 static int compare_search(const char *what)
 {
-    int partners = 0;
+    int mutual = 0;
     for (uint32_t i = 0; i < *count_of(0); i++) {
         const int32_t best = best_match_of_left(i);
         const uint32_t should = best < 0 ? UINT32_MAX : hamming[i][best] << 16 | (uint32_t)best;
         REQUIRE(memory.stereo.best[i] == should, "%s: point %u found %x, should be %x", what, i, memory.stereo.best[i],
                 should);
-        partners += best >= 0 && best_match_of_right((uint32_t)best) == (int32_t)i;
+        mutual += best >= 0 && best_match_of_right((uint32_t)best) == (int32_t)i;
         if (best < 0 || best_match_of_right((uint32_t)best) != (int32_t)i)
             assert_int_equal(memory.stereo.cost[i], UINT32_MAX);
     }
@@ -85,18 +85,18 @@ static int compare_search(const char *what)
         REQUIRE(memory.stereo.back[step.parity][j] == should, "%s: point %u was found by %x, should be %x", what, j,
                 memory.stereo.back[step.parity][j], should);
     }
-    return partners;
+    return mutual;
 }
 
-/** Random points of all rigs and tunings: best matches in both directions against every pair. Lists empty or not,
- *  descriptors alike or not. */
+/** Random points of all rigs and tunings: best matches in both directions against every pair. Includes empty lists, and
+ *  descriptors alike or different. */
 static void search_of_all_rigs(void **state)
 {
     (void)state;
     shake(1);
     scribble_arena();
     for (int kind = 0; kind < RIGS; kind++) {
-        int partners = 0, moved = 0, left = 0, depths = 0;
+        int mutual = 0, moved = 0, left = 0, depths = 0;
         for (int round = 0; round < 14; round++) {
             const int alike = round == 12 ? 2 : round == 13;
             if (!set_up_rig((enum kind)kind)) skip();
@@ -107,133 +107,84 @@ static void search_of_all_rigs(void **state)
             random_points(round == 5 ? 0 : (uint32_t)roll(POINTS), round == 6 ? 0 : (uint32_t)roll(POINTS), alike);
             moved += fill_pairs();
             run_and_check(rig_name[kind]);
-            partners += compare_search(rig_name[kind]);
+            mutual += compare_search(rig_name[kind]);
             left += (int)*count_of(0);
             depths += (int)memory.stereo.count;
         }
         print_message("         %-10s %d points, %d partners, %d depths in noise, %d points moved away from bounds\n",
-                      rig_name[kind], left, partners, depths, moved);
-        assert_true(partners > 60 || POINTS < 200);
+                      rig_name[kind], left, mutual, depths, moved);
+        assert_true(mutual > 60 || POINTS < 200);
     }
 }
 
-/** Ratio test by hand: the best candidate differs by 128 bits, another at another position by more, or there is no
- *  other. */
+/** Ratio test by hand: the best candidate differs by 128 bits; another one at another position differs by more, or does
+ *  not exist. */
 static void known_ratios(void **state)
 {
     static const struct {
-        int32_t percent, other, found; /* other: Hamming distance of the second candidate; -1: there is none */
-    } way[] = {{50, -1, 1},  {49, -1, 0},  {50, 256, 1},  {50, 255, 0}, {51, 251, 1},
-               {51, 250, 0}, {99, 129, 0}, {100, 129, 1}, {100, 128, 1}};
+        int32_t percent, other, found; /* other: Hamming distance of the second candidate; -1: none */
+    } variant[] = {{50, -1, 1},  {49, -1, 0},  {50, 256, 1},  {50, 255, 0}, {51, 251, 1},
+                   {51, 250, 0}, {99, 129, 0}, {100, 129, 1}, {100, 128, 1}};
     (void)state;
     shake(18);
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+    for (size_t i = 0; i < sizeof variant / sizeof *variant; i++) {
         if (!set_up_rig(RECTIFIED)) skip();
         step.tuning.stereo_distance = 256;
-        step.tuning.match_ratio_percent = way[i].percent;
+        step.tuning.match_ratio_percent = variant[i].percent;
         assert_true(put_point(0, 0, 0, 150, 100, 0) && put_point(1, 0, 0, 140, 100, 0) &&
                     put_point(1, 1, 0, 130, 100, 0));
         memset(bits_of(0), 0, sizeof(vfront_descriptor_t));
         memset(bits_of(1), 0, 2 * sizeof(vfront_descriptor_t));
         for (int32_t bit = 0; bit < 256; bit++) {
             bits_of(1)[0].word[bit / 32] |= (bit < 128 ? 1u : 0u) << bit % 32;
-            bits_of(1)[1].word[bit / 32] |= (bit < way[i].other ? 1u : 0u) << bit % 32;
+            bits_of(1)[1].word[bit / 32] |= (bit < variant[i].other ? 1u : 0u) << bit % 32;
         }
         angle_of(0)[0] = angle_of(1)[0] = angle_of(1)[1] = 0.0f;
         *count_of(0) = 1;
-        *count_of(1) = way[i].other < 0 ? 1 : 2;
+        *count_of(1) = variant[i].other < 0 ? 1 : 2;
         run_and_check("ratio");
-        REQUIRE((memory.stereo.best[0] == 128 << 16) == way[i].found, "line %zu: found %x", i, memory.stereo.best[0]);
+        REQUIRE((memory.stereo.best[0] == 128 << 16) == variant[i].found, "line %zu: found %x", i,
+                memory.stereo.best[0]);
     }
 }
 
-/* ---- agreement of the cameras ------------------------------------------------------------------------------------ */
+/* ---- distances of matches ---------------------------------------------------------------------------------------- */
 
-/** One match of a rectified pair by hand: its distance from the row, and whether it lies beyond infinity. */
-static void offsets_by_hand(void **state)
+/** Distance of a match of a rectified pair by hand: from its row [px], and whether it lies beyond infinity. */
+static void distances_by_hand(void **state)
 {
     static const struct {
         int32_t x, y;
-        uint32_t offset;
-    } way[] = {{140, 100, 0},        {140, 101, 256},           {140, 98, 512}, {150, 101, 256},
-               {151, 100, 1u << 16}, {151, 99, 256 | 1u << 16}, {149, 102, 512}};
+        int px, behind;
+    } variant[] = {{140, 100, 0, 0}, {140, 101, 1, 0}, {140, 98, -2, 0}, {150, 101, 1, 0},
+                   {151, 100, 0, 1}, {151, 99, -1, 1}, {149, 102, 2, 0}};
+    int up = 0; /* 1: distances downwards are positive, -1: negative */
     (void)state;
     shake(31);
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+    for (size_t i = 0; i < sizeof variant / sizeof *variant; i++) {
         if (!set_up_rig(RECTIFIED)) skip();
         step.tuning.stereo_distance = 256;
         step.tuning.stereo_band_px = 3;
-        assert_true(put_point(0, 0, 0, 150, 100, 0) && put_point(1, 0, 0, way[i].x, way[i].y, 0));
+        assert_true(put_point(0, 0, 0, 150, 100, 0) && put_point(1, 0, 0, variant[i].x, variant[i].y, 0));
         memset(bits_of(0), 0, sizeof(vfront_descriptor_t));
         memset(bits_of(1), 0, sizeof(vfront_descriptor_t));
         angle_of(0)[0] = angle_of(1)[0] = 0.0f;
         *count_of(0) = *count_of(1) = 1;
-        run_and_check("offset");
-        const uint32_t is = memory.stereo.offset[0], off = is & 0xffff, should = way[i].offset & 0xffff;
-        REQUIRE(is >> 16 == way[i].offset >> 16 && abs((int)off - (int)should) <= 2, "line %zu: %x", i, is);
+        run_and_check("distance");
+        const struct vf_pair_distance is = memory.stereo.distance[0];
+        const double half = step.geometry.scale[1][0].width / 2.0, middle = step.geometry.scale[1][0].height / 2.0;
+        REQUIRE(abs(abs(is.px) - abs(variant[i].px) * 32) <= 1 && is.behind == variant[i].behind, "line %zu: %d", i,
+                is.px);
+        assert_true(is.scale == 32 && fabs(is.x / 32.0 - (variant[i].x / half - 1)) < 0.02 &&
+                    fabs(is.y / 32.0 - (variant[i].y - middle) / half) < 0.02);
+        if (!variant[i].px) continue;
+        const int sign = is.px * variant[i].px > 0 ? 1 : -1;
+        assert_true(!up || sign == up);
+        up = sign;
     }
 }
 
-/** Frames of a pair by hand. percent: matches per 100 key points of camera 0, of which there are 1000; offset in 1/100
- *  px; behind: percent of the matches. */
-static void pair_by_hand(void **state)
-{
-    static const struct {
-        int percent, offset, behind, points1, frozen, first, times;
-        uint32_t expect, doubt; /* doubt: after the last of these frames */
-    } way[] = {
-        {70, 40, 10, 1000, 0, 1, 1, VFRONT_STEREO_GOOD, 0},
-        {70, 42, 10, 1000, 0, 0, 20, VFRONT_STEREO_GOOD, 0},
-        {70, 64, 10, 1000, 0, 0, 1, VFRONT_STEREO_GOOD, 0},
-        {70, 40, 10, 1000, 0, 0, 8, VFRONT_STEREO_GOOD, 0},
-        {70, 70, 10, 1000, 0, 0, 3, VFRONT_STEREO_SUSPECT, 30},
-        {70, 40, 41, 1000, 0, 0, 3, VFRONT_STEREO_SUSPECT, 30},
-        {70, 40, 10, 1000, 0, 0, 9, VFRONT_STEREO_GOOD, 21},   /* in place, and still in doubt */
-        {70, 40, 10, 1000, 1, 0, 50, VFRONT_STEREO_BLIND, 21}, /* no frame for that */
-        {70, 40, 10, 1000, 0, 0, 21, VFRONT_STEREO_GOOD, 0},
-        {44, 40, 10, 1000, 0, 0, 1, VFRONT_STEREO_SUSPECT, 0}, /* few, and where they belong */
-        {47, 40, 10, 1000, 0, 0, 1, VFRONT_STEREO_GOOD, 0},
-        {70, 40, 10, 249, 0, 0, 2, VFRONT_STEREO_BLIND, 0},
-        {70, 40, 10, 250, 0, 0, 1, VFRONT_STEREO_GOOD, 0},
-        {70, 40, 10, 1000, 1, 0, 2, VFRONT_STEREO_BLIND, 0},
-        {4, 40, 10, 1000, 0, 0, 1, VFRONT_STEREO_SUSPECT, 0},
-        {70, 81, 10, 1000, 0, 1, 5, VFRONT_STEREO_SUSPECT, 30}, /* nothing is usual yet */
-        {70, 79, 10, 1000, 0, 0, 38, VFRONT_STEREO_GOOD, 0},
-        {70, 115, 10, 1000, 0, 0, 1, VFRONT_STEREO_GOOD, 0},
-        {70, 40, 10, 1000, 0, 1, 256, VFRONT_STEREO_GOOD, 0}, /* an offset that grows does not become usual */
-        {70, 60, 10, 1000, 0, 0, 40, VFRONT_STEREO_GOOD, 0},
-        {70, 75, 10, 1000, 0, 0, 1, VFRONT_STEREO_SUSPECT, 30},
-        {70, 75, 10, 1000, 0, 0, 40, VFRONT_STEREO_SUSPECT, 30},
-        {70, 40, 10, 1000, 0, 1, 8, VFRONT_STEREO_GOOD, 0},
-        {10, 40, 10, 1000, 0, 0, 32, VFRONT_STEREO_SUSPECT, 0},
-    };
-    struct vf_pair_health pair[2];
-    (void)state;
-    memset(pair, 0x55, sizeof pair);
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++)
-        for (int n = 0; n < way[i].times; n++) {
-            const uint32_t points[2] = {1000, (uint32_t)way[i].points1}, matches = (uint32_t)way[i].percent * 10;
-            const struct vf_pair_sums sum = {matches, matches * (uint32_t)way[i].behind / 100,
-                                             matches * (uint32_t)way[i].offset * 256 / 100};
-            pair[0] = vf_pair_assess(&sum, points, way[i].frozen, way[i].first && n == 0, &pair[1]);
-            pair[1] = pair[0];
-            REQUIRE(pair[0].state == way[i].expect, "line %zu, frame %d: state %u", i, n, pair[0].state);
-            REQUIRE(n + 1 < way[i].times || pair[0].doubt == way[i].doubt, "line %zu: doubt %u", i, pair[0].doubt);
-        }
-    /* a scene that has changed for good: the usual share follows */
-    const uint32_t points[2] = {1000, 1000};
-    const struct vf_pair_sums few = {100, 0, 100 * 100};
-    int frames = 0;
-    for (; pair[1].state != VFRONT_STEREO_GOOD && frames < 1000; frames++)
-        pair[1] = vf_pair_assess(&few, points, 0, 0, &pair[1]);
-    REQUIRE(frames > 10 && frames < 100, "good again after %d frames", frames);
-    /* fewer points than can be judged */
-    const uint32_t none[2] = {15, 15};
-    const struct vf_pair_sums all = {15, 0, 0};
-    assert_int_equal(vf_pair_assess(&all, none, 0, 1, &pair[1]).state, VFRONT_STEREO_BLIND);
-}
-
-/** No output is written where tuning or rig disable the stage. */
+/** No output is written if tuning or rig disable the stage. */
 static void nothing_to_do(void **state)
 {
     (void)state;
@@ -248,14 +199,14 @@ static void nothing_to_do(void **state)
         memcpy(&expected, &memory, sizeof memory);
         RUN(stereo);
         same_arena("nothing to do");
-        assert_false(step.geometry.active & VF_BIT(stereo)); /* else the result lists depths */
+        assert_false(step.geometry.active & VF_BIT(stereo)); /* else the result would list depths */
     }
 }
 
 /* ---- depth ------------------------------------------------------------------------------------------------------- */
 
-/** Range along a ray of camera 0 at which it meets the plane that holds the ray of camera 1 and the normal of the
- *  epipolar plane. */
+/** Range at which a ray of camera 0 meets the plane spanned by the ray of camera 1 and the normal of the epipolar
+ *  plane. */
 static double triangulated(const double first[3], const double second[3])
 {
     double far[3], normal[3], a[3], b[3];
@@ -278,8 +229,8 @@ struct depth_figures {
     int points, near[3];
 };
 
-/** Random ray of camera 0, range and position in camera 1, at least 20 px inside of both pictures. Returns the
- *  disparity [px]; 0: outside. */
+/** Random ray of camera 0, range and position in camera 1, at least 20 px inside both images. Returns the disparity
+ *  [px]; 0: outside. */
 static double random_visible_point(double first[3], double *range, double px[2])
 {
     double unused[3];
@@ -292,15 +243,15 @@ static double random_visible_point(double first[3], double *range, double px[2])
     return step.geometry.focal_px[1] * tan(epipolar_angles_of(first, unused).angle);
 }
 
-/** Point of camera 0 and its linearised epipolar line. */
+/** Point of camera 0 with its linearised epipolar line. */
 struct line_case {
     struct vf_point a;
-    struct vf_epipolar e;
+    struct vf_epipolar_plane e;
     struct vf_epipolar_line line;
 };
 
 /** Linearised epipolar line at a position of camera 1. Returns 0 if there is none. */
-static int find_line(const struct vf_epipolar *e, struct vf_stereo_position from, struct vf_epipolar_line *line)
+static int find_line(const struct vf_epipolar_plane *e, struct vf_stereo_position from, struct vf_epipolar_line *line)
 {
     float at[3][3];
     for (int k = 0; k < 3; k++)
@@ -315,7 +266,7 @@ static struct vf_stereo_position position_at(double x, double y)
     return position;
 }
 
-/** Line case of a ray, linearised up to 2 px away from its position in camera 1. */
+/** Makes the line case of a ray, linearised up to 2 px away from its position in camera 1. */
 static void make_line_case(struct line_case *c, const double first[3], const double px[2])
 {
     memset(c, 0, sizeof *c);
@@ -346,15 +297,14 @@ static double sigma_of(const double first[3], const double px[2], const double a
     return (less - more) / (2 * h) * fabs(first[2]) * sigma_px;
 }
 
-/** Standard deviation of a disparity [px]: three that are independent. */
+/** Standard deviation of a disparity [px]: root of the sum of three independent variances. */
 static double deviation_px(double size, double fit_px)
 {
     const vfront_tuning_t *t = &step.tuning;
-    return hypot(hypot(t->stereo_sigma_mpx / 1000.0 * sqrt(size), t->stereo_fit_percent / 100.0 * fit_px * size),
-                 t->rig_disparity_mpx / 1000.0);
+    return hypot(hypot(0.1 * sqrt(size), 4.0 * fit_px * size), t->rig_disparity_mpx / 1000.0);
 }
 
-/** Compare the depth at the exact position of a random point. */
+/** Compares the depth at the exact position of a random point. */
 static void check_known_depth(struct depth_figures *f)
 {
     double first[3], px[2], range;
@@ -392,9 +342,7 @@ static void known_depths(void **state)
         memset(&f, 0, sizeof f);
         for (int round = 0; round < 8; round++) {
             if (!set_up_rig((enum kind)kind)) skip();
-            step.tuning.stereo_sigma_mpx = between(1, 3000);
-            step.tuning.stereo_fit_percent = 130 * round;
-            step.tuning.rig_disparity_mpx = 120 * (7 - round);
+            step.tuning.rig_disparity_mpx = between(1, 3000);
             for (int n = 0; n < 1500; n++) check_known_depth(&f);
         }
         print_message("%-10s %8d %14.1e %10.1e %10.1e %12.1e %12.1e\n", rig_name[kind], f.points, f.worst[0],
@@ -405,8 +353,8 @@ static void known_depths(void **state)
     }
 }
 
-/** Deviation that a window says, against its definition on windows of random grey levels. */
-static void fits_of_windows(void **state)
+/** Standard deviation from a patch, against its definition on random grey levels. */
+static void fits_of_patches(void **state)
 {
     double worst = 0.0;
     (void)state;
@@ -435,7 +383,7 @@ static void fits_of_windows(void **state)
     assert_true(worst < 1e-5);
 }
 
-/** Depths by hand: pinholes of 300 px focal length, 0.1 m apart, and the bound stereo_least_mpx. */
+/** Depths by hand: pinholes of 300 px focal length, 0.1 m apart, and the bound of 0.25 px. */
 static void depths_by_hand(void **state)
 {
     static const double centre[3] = {0.1, 0, 0}, axis[3] = {0, 0, 1};
@@ -444,27 +392,25 @@ static void depths_by_hand(void **state)
     if (!fits(321, 241, 0)) skip();
     set_camera(0, VFRONT_LENS_RADTAN, 321, 241, 300);
     set_camera(1, VFRONT_LENS_RADTAN, 321, 241, 300);
-    place(axis, 0, centre);
+    location(axis, 0, centre);
     finish_rig();
-    step.tuning.stereo_sigma_mpx = 200;
-    step.tuning.stereo_fit_percent = 200;
     step.tuning.rig_disparity_mpx = 100;
-    step.tuning.stereo_least_mpx = 2500;
-    for (int32_t disparity_q1 = 2; disparity_q1 <= 60; disparity_q1++) {
-        const double disparity = disparity_q1 / 2.0;
+    for (int32_t disparity_q3 = 1; disparity_q3 <= 240; disparity_q3++) {
+        const double disparity = disparity_q3 / 8.0;
         struct vf_epipolar_line line;
         vfront_depth_t is;
         assert_true(put_point(0, 0, 0, 160, 120, 0));
-        const struct vf_epipolar e = vf_stereo_epipolar(&step.geometry.pair, points(0)->bearing);
-        assert_true(find_line(&e, position_at(150.25, 120.05), &line)); /* starts off the line */
+        const struct vf_epipolar_plane e = vf_stereo_epipolar(&step.geometry.pair, points(0)->bearing);
+        assert_true(find_line(&e, position_at(150.25, 120.05), &line)); /* start off the line */
         assert_true(fabs((double)line.direction_x + 1.0) < 1e-6);
         assert_true(abs(line.start.x_q16 - 9846784) < 66 && abs(line.start.y_q16 - (120 << 16)) < 66);
         const struct vf_stereo_position position = vf_stereo_move(&line, line.start, (float)(disparity - 9.75));
         const int there = vf_stereo_depth(VIEW(stereo), memory.bearing.node[1], &e, points(0), &line, 0.0f, position,
-                                          0.1f, &is);
-        if (disparity_q1 != 5) assert_int_equal(there, disparity > 2.5);
+                                          0.05f, &is);
+        if (disparity_q3 != 2) assert_int_equal(there, disparity > 0.25);
         if (!there) continue;
-        const double depth = 30.0 / disparity, sigma = 30.0 / (disparity * disparity) * 0.3;
+        const double depth = 30.0 / disparity,
+                     sigma = 30.0 / (disparity * disparity) * sqrt(0.1 * 0.1 + 0.2 * 0.2 + 0.1 * 0.1);
         REQUIRE(fabs((double)is.depth_m - depth) < 1e-4 * depth, "%g px: %g m", disparity, (double)is.depth_m);
         REQUIRE(fabs((double)is.sigma_m - sigma) < 0.02 * sigma, "%g px: sigma %g m, should be %g", disparity,
                 (double)is.sigma_m, sigma);
@@ -472,8 +418,8 @@ static void depths_by_hand(void **state)
     }
 }
 
-/** Put two points of one level at random on a row of wide pinholes. Returns their disparity [px]; NAN: out of the
- *  picture or nearly behind. */
+/** Puts two points of one level at random on a row of wide pinholes. Returns their disparity [px]; NAN: outside the
+ *  image, or nearly behind. */
 static double pair_on_a_row(int32_t level)
 {
     const double right = 320.0 + size_of(level);
@@ -487,7 +433,7 @@ static double pair_on_a_row(int32_t level)
     return fabs(g.angle) < 1.4 ? rig.camera[1].fx_px * tan(g.angle) : NAN;
 }
 
-/** Run with bounds near their disparity. Returns 1 if they match. */
+/** Runs the search with bounds near a disparity. Returns 1 if the two points match. */
 static int found_within_bounds(double disparity, int32_t level)
 {
     vfront_tuning_t *t = &step.tuning;
@@ -502,25 +448,27 @@ static int found_within_bounds(double disparity, int32_t level)
     return is;
 }
 
-/** Triangulate them with stereo_least_mpx near their disparity. Returns 1 if there is a depth. */
-static int depth_from_enough(double disparity)
+/** Triangulates the point of camera 0 with a position near the least disparity of a depth, 0.25 px. Returns 1 if there
+ *  is a depth. */
+static int depth_from_enough(void)
 {
-    const double least = floor(disparity * 1000.0 * real(0.9, 1.1));
-    const struct vf_epipolar e = vf_stereo_epipolar(&step.geometry.pair, points(0)->bearing);
-    const struct vf_stereo_position position = position_at(true_point[1][0].x, true_point[1][0].y);
+    const double disparity = real(0.05, 0.45), focal = rig.camera[1].fx_px,
+                 angle = atan((true_point[0][0].x - rig.camera[0].cx_px) / rig.camera[0].fx_px) -
+                         atan(disparity / focal);
+    const struct vf_epipolar_plane e = vf_stereo_epipolar(&step.geometry.pair, points(0)->bearing);
+    const struct vf_stereo_position position = position_at(rig.camera[1].cx_px + focal * tan(angle),
+                                                           true_point[1][0].y);
     struct vf_epipolar_line line;
     vfront_depth_t depth;
-    step.tuning.stereo_least_mpx = (int32_t)least;
     assert_true(find_line(&e, position, &line));
     const int is = vf_stereo_depth(VIEW(stereo), memory.bearing.node[1], &e, points(0), &line, 0.0f, position, 0.0f,
                                    &depth);
-    REQUIRE(fabs(disparity * 1000.0 - least) < 5.0 || is == (disparity * 1000.0 >= least), "%g px, least %g: %d",
-            disparity, least, is);
+    REQUIRE(fabs(disparity - 0.25) < 0.01 || is == (disparity >= 0.25), "%g px: %d", disparity, is);
     return is;
 }
 
 /** Bounds of the disparity apply to the tangent of the angle, which matters at large angles to the direction at
- *  infinity: in the search, at both ends, and for the depth. */
+ *  infinity. Tested in the search at both ends, and for the depth. */
 static void disparity_bounds(void **state)
 {
     static const double centre[3] = {0.5, 0, 0}, axis[3] = {0, 0, 1};
@@ -529,14 +477,14 @@ static void disparity_bounds(void **state)
     shake(19);
     if (!fits(321, 241, 0)) skip();
     for (int32_t c = 0; c < 2; c++) set_camera(c, VFRONT_LENS_RADTAN, 321, 241, 80);
-    place(axis, 0, centre);
+    location(axis, 0, centre);
     finish_rig();
     for (int n = 0; n < 6000; n++) {
         const int32_t level = roll(step.geometry.scales);
         const double disparity = pair_on_a_row(level);
         if (isnan(disparity)) continue;
         count[disparity < 0][found_within_bounds(disparity, level)]++;
-        if (disparity > 1.0) count[2][depth_from_enough(disparity)]++;
+        if (disparity > 1.0) count[2][depth_from_enough()]++;
     }
     for (int k = 0; k < 3; k++)
         REQUIRE(count[k][0] > 100 && count[k][1] > 100, "%d: %d, %d", k, count[k][0], count[k][1]);
@@ -547,13 +495,13 @@ static void disparity_bounds(void **state)
 #if VFRONT_HOST
 static vfront_t front;
 
-/** Run the front end on one drawn frame, with extrinsics as a user gives them. */
+/** Runs the front end on one drawn frame, with extrinsics in the user's form. */
 static const vfront_result_t *shoot(const vfront_tuning_t *t)
 {
     vfront_rig_t r;
     vfront_frame_t f;
     const vfront_result_t *out = NULL;
-    vfront_shutdown(&front); /* of a test that failed */
+    vfront_shutdown(&front); /* left over from a failed test */
     memset(&r, 0, sizeof r);
     memset(&f, 0, sizeof f);
     r.cameras = 2;
@@ -572,7 +520,7 @@ static const vfront_result_t *shoot(const vfront_tuning_t *t)
     return out;
 }
 
-/** Check depths against the wall: most points have one, and hardly any is off by more than three standard
+/** Checks depths against the wall: most points have one, and nearly none is off by more than three standard
  *  deviations. */
 static void check_wall_depths(const char *name, const vfront_result_t *r)
 {
@@ -595,7 +543,7 @@ static void check_wall_depths(const char *name, const vfront_result_t *r)
                 sqrt(square / good) < 0.6);
 }
 
-/** Depths of the whole front end on side-by-side rigs, with noise in the pictures. */
+/** Depths of the whole front end on side-by-side rigs, with image noise. */
 static void depths_of_a_whole_step(void **state)
 {
     vfront_tuning_t t;
@@ -614,7 +562,7 @@ static void depths_of_a_whole_step(void **state)
     }
 }
 
-/** No depths without a stereo pair: disabled, not described, not calibrated, or in one place. */
+/** No depths without a stereo pair: disabled, no descriptors, no calibration, or both cameras at the same position. */
 static void no_depths_without_a_pair(void **state)
 {
     (void)state;
@@ -638,7 +586,7 @@ static void no_depths_without_a_pair(void **state)
     }
 }
 
-/** No depths with equal extrinsics, also where the rotation is orthonormal to 1e-3 only. */
+/** No depths with equal extrinsics, also if the rotation is orthonormal to 1e-3 only. */
 static void no_depths_in_one_place(void **state)
 {
     const double R[9] = {1.0002, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -646,7 +594,7 @@ static void no_depths_in_one_place(void **state)
     vfront_frame_t f;
     const vfront_result_t *out = NULL;
     (void)state;
-    vfront_shutdown(&front); /* of a test that failed */
+    vfront_shutdown(&front); /* left over from a failed test */
     shake(17);
     if (!set_up_rig(RECTIFIED)) skip();
     build_wall(3.0, 0.0, 0.7, 5.0);
@@ -675,7 +623,7 @@ static void no_depths_in_one_place(void **state)
 
 /* ---- edge cases -------------------------------------------------------------------------------------------------- */
 
-/** Points at and around the epipole in the middle of the picture, and points without a bearing: results are finite or
+/** Points at and around the epipole in the middle of the image, and points without a bearing: results are finite or
  *  absent. */
 static void around_the_epipole(void **state)
 {
@@ -716,8 +664,8 @@ static void around_the_epipole(void **state)
     }
 }
 
-/** Largest number of points on the largest pictures, all with equal descriptors: no overrun, and the first of equals
- *  wins. */
+/** Largest number of points on the largest images, all with equal descriptors: no overrun, and the first of equal
+ *  candidates is chosen. */
 static void most_points(void **state)
 {
     (void)state;
@@ -725,7 +673,7 @@ static void most_points(void **state)
     if (VFRONT_KEYPOINTS > 4096) skip();
     set_camera(0, VFRONT_LENS_RADTAN, VFRONT_WIDTH, VFRONT_HEIGHT, VFRONT_WIDTH);
     set_camera(1, VFRONT_LENS_RADTAN, VFRONT_WIDTH, VFRONT_HEIGHT, VFRONT_WIDTH);
-    place((const double[3]){0, 0, 1}, 0.0, (const double[3]){0.2, 0, 0});
+    location((const double[3]){0, 0, 1}, 0.0, (const double[3]){0.2, 0, 0});
     finish_rig();
     step.tuning.stereo_band_px = 64;
     step.tuning.stereo_disparity_px = 4096;
@@ -753,11 +701,10 @@ int main(void)
     const struct CMUnitTest test[] = {
         cmocka_unit_test(search_of_all_rigs),
         cmocka_unit_test(known_ratios),
-        cmocka_unit_test(offsets_by_hand),
-        cmocka_unit_test(pair_by_hand),
+        cmocka_unit_test(distances_by_hand),
         cmocka_unit_test(nothing_to_do),
         cmocka_unit_test(known_depths),
-        cmocka_unit_test(fits_of_windows),
+        cmocka_unit_test(fits_of_patches),
         cmocka_unit_test(depths_by_hand),
         cmocka_unit_test(disparity_bounds),
 #if VFRONT_HOST

@@ -1,19 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Quality of the depth of key points, beside OpenCV's ORB with a matcher along rows, on real and rendered stereo pairs.
+"""Accuracy of the depth of key points, compared with OpenCV's ORB and a matcher along rows, on real and rendered stereo pairs.
 
     tests/geometry/stereo.py build/bridge_stereo.so [--set name=value ...] [--only name ...] [--points N ...] [--alone] [--quick]
 
 --set     Tuning values of vfront that are not standard. Nothing is tuned for a picture or a set, but for the range of disparities,
           which is the scene's: 256 px for aloe, else the standard.
---only    These sets alone: cones reindeer aloe sceneflow_A0032 kitti zed euroc chessboard, or pairs for the first four.
+--only    Only these sets: cones reindeer aloe sceneflow_A0032 kitti zed euroc chessboard, or pairs for the first four.
 --points  Key points of a picture, select_points and nfeatures: 1000 and 2000 without it.
---alone   vfront alone.
+--alone   vfront only.
 --quick   Few frames of the sequences.
 
 Pictures lie in $VFRONT_DATA or ../shared/data beside the project. Exit status: 77 data, OpenCV or the bridge is missing, else 0.
 
-vfront    Host port, standard tuning, pictures as they are: `rectify` is 0, and lenses are told to it.
+vfront    Host port, standard tuning, raw images: `rectify` is 0, with lens models.
 ORB       cv2.ORB_create(nfeatures=N), on pictures rectified by OpenCV where they are not. A partner lies within 2 px of the coarser level
           of the same row, with a disparity in range, at most one level away; of those the one with the closest descriptor, in at most 64
           bits and at most 90 % of the next best farther than 4 px of the coarser level away, and each the other's best. No sub-pixel.
@@ -87,17 +87,17 @@ class Rig:
         return [cv2.remap(p, m[0], m[1], cv2.INTER_LINEAR) for p, m in zip((left, right), self.maps)]
 
     def rays(self, px, camera=0):
-        """x / z and y / z of pixels."""
+        """Bearings of pixels as x / z and y / z."""
         if self.D[camera] is None:
             return (px - self.K[camera][:2, 2]) / np.diag(self.K[camera])[:2]
         return cv2.undistortPoints(np.ascontiguousarray(px[:, None], float), self.K[camera], self.D[camera])[:, 0]
 
     def points(self, found):
-        """Places in camera 0's axes [m]."""
+        """Points in axes of camera 0 [m]."""
         return np.column_stack([self.rays(found["left"]), np.ones(len(found["left"]))]) * found["depth"][:, None]
 
     def from_rectified(self, px, depth):
-        """Pixels and depths of the picture as it was."""
+        """Pixels and depths in the raw image, from those in the rectified one."""
         if self.rectified:
             return px, depth
         P = self.P[0]
@@ -108,7 +108,7 @@ class Rig:
         return cv2.undistortPoints(np.ascontiguousarray(px[:, None], float), self.K[0], self.D[0], R=self.turn[0], P=self.P[0])[:, 0]
 
     def off_line(self, left, right):
-        """Distance of a place in camera 1 from the epipolar line of one in camera 0 [px, as if there were no distortion]."""
+        """Distance of a position in camera 1 from the epipolar line of one in camera 0 [px without distortion]."""
         t = self.t
         E = np.array([[0, -t[2], t[1]], [t[2], 0, -t[0]], [-t[1], t[0], 0]]) @ self.R
         a, b = [np.column_stack([self.rays(p, k), np.ones(len(p))]) for k, p in ((0, left), (1, right))]
@@ -121,11 +121,11 @@ def pinholes(size, f, cx, cy, baseline, disparity=128):
     return Rig(size, (K, K), (None, None), np.eye(3), (-baseline, 0, 0), disparity)
 
 
-# ---- who finds depth: functions of a rig and two pictures, which give a dict of arrays --------------------------------------------
+# ---- methods: functions from a rig and two images to a dict of arrays -------------------------------------------------------------
 
 
 class Vfront:
-    """The library has one front end, whatever objects there are of it: the one that opened it last holds it."""
+    """vfront. The library has a single front end, owned by the object that opened it last."""
 
     holder = None
 
@@ -179,7 +179,7 @@ def hamming(a, b):
 
 
 def along_rows(p, q, bits_p, bits_q, octave_p, octave_q, most):
-    """Index pairs of partners."""
+    """Index pairs of matches along rows."""
     step = FACTOR ** np.maximum(octave_p[:, None], octave_q[None])
     disparity = p[:, None, 0] - q[None, :, 0]
     may = (np.abs(p[:, None, 1] - q[None, :, 1]) <= 2 * step) & (disparity >= 0) & (disparity <= most)
@@ -195,7 +195,7 @@ def along_rows(p, q, bits_p, bits_q, octave_p, octave_q, most):
 
 
 def slam_places(levels, p, q, octave, baseline_px):
-    """x in the right picture by windows, as ORB-SLAM has it, nan where there is none."""
+    """x in the right image by patch matching as in ORB-SLAM, nan without a match."""
     out, costs = np.full(len(p), np.nan), np.full(len(p), np.nan)
     for i in range(len(p)):
         left, right = [side[octave[i]].astype(int) for side in levels]
@@ -217,7 +217,7 @@ def slam_places(levels, p, q, octave, baseline_px):
 
 
 class Orb:
-    """ORB and the matcher; both of its rows share the key points."""
+    """ORB and the matcher; both rows of the table share the key points."""
 
     def __init__(self, most):
         self.orb, self.key = cv2.ORB_create(nfeatures=most), None
@@ -252,7 +252,7 @@ class Orb:
 
 
 def hidden(disparity):
-    """Pixels of the left picture that something nearer hides in the right one, or that lie outside it."""
+    """Mask of pixels of the left image that are occluded in the right one, or outside it."""
     out = np.zeros(disparity.shape, bool)
     x = np.arange(disparity.shape[1])
     for y, row in enumerate(disparity):
@@ -265,7 +265,7 @@ def hidden(disparity):
 
 
 def at(truth, px):
-    """Ground truth at places; 0: none."""
+    """Ground truth at positions; 0: none."""
     x0, y0 = [np.clip(np.floor(px[:, k]).astype(int), 0, truth.shape[1 - k] - 2) for k in (0, 1)]
     fx, fy = px[:, 0] - x0, px[:, 1] - y0
     four = np.stack([truth[y0, x0], truth[y0, x0 + 1], truth[y0 + 1, x0], truth[y0 + 1, x0 + 1]])
@@ -275,7 +275,7 @@ def at(truth, px):
 
 
 def calm_at(truth, column, row, step):
-    """True where the truth varies by less than 2 px within 2 px of the level around places."""
+    """True where the truth varies by less than 2 px within 2 px of the level around positions."""
     out = []
     for x, y, reach in zip(column, row, np.ceil(2 * step).astype(int)):
         around = truth[max(y - reach, 0):y + reach + 1, max(x - reach, 0):x + reach + 1]
@@ -355,7 +355,7 @@ def report_pairs(scenes, methods):
 
 
 def flow(before, after, px):
-    """Places that pixels go to, and which of them come back."""
+    """Positions of pixels in the next image, and whether they return to their start when tracked back."""
     form = dict(winSize=(15, 15), maxLevel=4, criteria=(3, 30, 0.01))
     p = px.astype(np.float32)[:, None]
     q, good, _ = cv2.calcOpticalFlowPyrLK(before, after, p, None, **form)
@@ -392,7 +392,7 @@ def report_kitti(methods, quick):
 
 
 def rigid(p, q):
-    """R and t of q = R p + t, least squares."""
+    """Least-squares R and t of q = R p + t."""
     a, b = p.mean(0), q.mean(0)
     U, _, Vt = np.linalg.svd((p - a).T @ (q - b))
     R = Vt.T @ np.diag([1, 1, np.sign(np.linalg.det(Vt.T @ U.T))]) @ U.T
@@ -400,7 +400,7 @@ def rigid(p, q):
 
 
 def step_length(rig, p, q):
-    """Length of the motion that most pairs of places agree with, and their share."""
+    """Length of the motion with the most inliers, and their share."""
     draw, best = np.random.default_rng(1), np.zeros(len(p), bool)
     sigma = 0.5 * np.hypot(p[:, 2], q[:, 2]) * p[:, 2] / (rig.focal * rig.baseline)
     for _ in range(500):
@@ -443,7 +443,7 @@ def euroc(quick):
 
 
 def row_flow(left, right, px, disparity):
-    """Disparity of a window by Gauss and Newton along the row, with gain and offset; nan where there is none."""
+    """Disparity of a patch by Gauss-Newton along the row, with gain and offset; nan if it fails."""
     out = np.full(len(px), np.nan)
     for i in range(len(px)):
         d = disparity[i]
@@ -467,7 +467,7 @@ def row_flow(left, right, px, disparity):
 
 
 def reference_depth(rig, left, right, px):
-    """Depth at pixels of camera 0, from rectified pictures; nan where they do not say."""
+    """Depth at pixels of camera 0 from rectified images; nan where unknown."""
     a, b = rig.rectify(left, right)
     sgbm = cv2.StereoSGBM_create(0, 128, 5, 200, 800, 1, 0, 10, 100, 2, cv2.STEREO_SGBM_MODE_HH)
     coarse = sgbm.compute(a, b).astype(float) / 16
@@ -531,11 +531,11 @@ def report_chessboard(methods, quick):
     print()
 
 
-# ---- the table ----------------------------------------------------------------------------------------------------------------
+# ---- table --------------------------------------------------------------------------------------------------------------------
 
 
 def arguments(given):
-    """Path of the bridge and lists by option; None when they make no sense."""
+    """Path of the bridge and lists by option; None if invalid."""
     paths, lists, at_ = [], {"--set": [], "--only": [], "--points": []}, None
     for word in given:
         if word in lists:

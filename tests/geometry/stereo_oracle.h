@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Oracle of the stereo stage: rigs, points and pictures of textured planes, drawn exactly for both cameras; search for
- * matches over every pair of points in double precision, with the epipolar plane from the essential matrix; checks that
- * hold for every result. No arithmetic of the library's, but for its lens model (lens.h), which has a test of its
- * own. */
+/* Oracle of the stereo stage: rigs, points, and images of textured planes drawn exactly for both cameras. Search for
+ * matches over every pair of points in double precision, with the epipolar plane from the essential matrix. Checks that
+ * hold for every result. Uses no arithmetic of the library except its lens model (lens.h), which has its own test. */
 #ifndef STEREO_ORACLE_H
 #define STEREO_ORACLE_H
 
@@ -43,15 +42,15 @@ static inline void set_camera(int32_t i, vfront_lens_t lens, int32_t width, int3
     c->lens = lens;
 }
 
-/** Set the extrinsics: camera 1 is rotated by an angle about an axis, its centre lies at a position of camera 0. */
-static inline void place(const double axis[3], double angle, const double centre[3])
+/** Sets the extrinsics: rotation of camera 1 by an angle about an axis, and its centre in axes of camera 0. */
+static inline void location(const double axis[3], double angle, const double centre[3])
 {
     rotation_about(axis[0], axis[1], axis[2], angle, rig.R);
     rotate(rig.R, centre, rig.t);
     for (int k = 0; k < 3; k++) rig.t[k] = -rig.t[k];
 }
 
-/** Derive lenses and the geometry of the step from the cameras and extrinsics of the rig. */
+/** Derives lenses and the geometry of the step from the cameras and extrinsics of the rig. */
 static inline void finish_rig(void)
 {
     struct vf_pair *pair = &step.geometry.pair;
@@ -71,7 +70,7 @@ static inline void finish_rig(void)
     for (int k = 0; k < 3; k++) pair->epipole[k] = (float)(rig.t[k] / length(rig.t));
 }
 
-/** Draw a random rig of a kind. Returns 0 if the config is too small for it. */
+/** Makes a random rig of a kind. Returns 0 if the config is too small for it. */
 static inline int set_up_rig(enum kind kind)
 {
     static const double y_axis[3] = {0, 1, 0}, z_axis[3] = {0, 0, 1};
@@ -89,12 +88,12 @@ static inline int set_up_rig(enum kind kind)
     for (int i = 0; i < 2 && kind == BARREL; i++) rig.camera[i].fx_px = rig.camera[i].fy_px = width * real(0.58, 0.65);
     const double any[3] = {real(-1, 1), real(-1, 1), real(-1, 1)}, side[3] = {b, 0, 0}, up[3] = {0.02 * b, b, 0.05 * b};
     const double about[3] = {b, 0.1 * b * real(-1, 1), 0.1 * b * real(-1, 1)}, ahead[3] = {0.05 * b, 0.03 * b, b};
-    if (kind == RECTIFIED) place(y_axis, 0.0, side);
-    if (kind == TOED_IN) place(y_axis, real(-0.12, 0.12), about);
-    if (kind == ROLLED) place(z_axis, real(-3, 3), about);
-    if (kind == VERTICAL) place(any, real(-0.05, 0.05), up);
-    if (kind == FISHEYE || kind == BARREL) place(any, real(-0.1, 0.1), about);
-    if (kind == FORWARD) place(any, real(-0.03, 0.03), ahead);
+    if (kind == RECTIFIED) location(y_axis, 0.0, side);
+    if (kind == TOED_IN) location(y_axis, real(-0.12, 0.12), about);
+    if (kind == ROLLED) location(z_axis, real(-3, 3), about);
+    if (kind == VERTICAL) location(any, real(-0.05, 0.05), up);
+    if (kind == FISHEYE || kind == BARREL) location(any, real(-0.1, 0.1), about);
+    if (kind == FORWARD) location(any, real(-0.03, 0.03), ahead);
     finish_rig();
     return 1;
 }
@@ -121,8 +120,8 @@ static inline double centre_of(int32_t u, int32_t level)
     return floor(((u + 0.5) * size_of(level) - 0.5) * 65536.0) / 65536.0;
 }
 
-/** Put point i of a camera on the pixel of a level nearest to a position. Returns 0 if that is less than `margin` px
- *  inside of the level. */
+/** Puts point i of a camera on the pixel of a level nearest to a position. Returns 0 if that is less than `margin` px
+ *  inside the level. */
 static inline int put_point(int32_t camera, uint32_t i, int32_t level, double x, double y, int32_t margin)
 {
     const struct vf_level *l = &step.geometry.scale[camera][level];
@@ -151,7 +150,7 @@ static inline void put_anywhere(int32_t camera, uint32_t i, int32_t level)
         continue;
 }
 
-/** Random levels of `count` points in rising order, as the previous stages deliver them. */
+/** Random levels of `count` points in rising order, as from the previous stages. */
 static inline const int32_t *rising_levels(uint32_t count)
 {
     static int32_t level[POINTS];
@@ -162,7 +161,7 @@ static inline const int32_t *rising_levels(uint32_t count)
     return level;
 }
 
-/** Store the index of the first point of each level. */
+/** Stores the index of the first point of each level. */
 static inline void begin_levels(void)
 {
     for (int32_t c = 0; c < 2; c++)
@@ -173,8 +172,8 @@ static inline void begin_levels(void)
         }
 }
 
-/** Project the point at `range` along a ray of camera 0 into camera 1 [px]. Returns 0 if the lens has no image of
- *  it. */
+/** Projects the point at `range` along a ray of camera 0 into camera 1 [px]. Returns 0 if it is outside the lens
+ *  model. */
 static inline int project_to_camera1(const double bearing[3], double range, double px[2])
 {
     double p[3];
@@ -183,10 +182,10 @@ static inline int project_to_camera1(const double bearing[3], double range, doub
     return vf_lens_project(&rig.lens[1], p, px);
 }
 
-/* ---- oracle of the search ---------------------------------------------------------------------------------------- */
+/* ---- search of the oracle ---------------------------------------------------------------------------------------- */
 
-/** Distance of the second ray from the epipolar plane of the first, by the essential matrix; and angle within that
- *  plane from the direction of the first ray at infinity to the second ray, positive towards the epipole. */
+/** off: distance of the second ray from the epipolar plane of the first, by the essential matrix. angle: within that
+ *  plane, from the direction of the first ray at infinity to the second ray, positive towards the epipole. */
 struct epipolar_angles {
     double off, angle;
 };
@@ -204,7 +203,7 @@ static inline struct epipolar_angles epipolar_angles_of(const double first[3], c
     return g;
 }
 
-static int near_bound; /* set where a value is so near its bound that single precision may decide otherwise */
+static int near_bound; /* set if a value is too close to its bound for single precision */
 
 static inline int is_at_most(double value, double bound, double margin)
 {
@@ -212,8 +211,8 @@ static inline int is_at_most(double value, double bound, double margin)
     return value <= bound;
 }
 
-/** Candidate test: 1 if point j of camera 1 is within all bounds for point i, descriptors apart. Lengths in px at the
- *  focal length of camera 1. */
+/** Candidate test: 1 if point j of camera 1 is within all bounds for point i, except the descriptor. Lengths in px at
+ *  the focal length of camera 1. */
 static inline int is_candidate(uint32_t i, uint32_t j)
 {
     const vfront_tuning_t *t = &step.tuning;
@@ -273,7 +272,7 @@ static inline int32_t best_match_of_right(uint32_t j)
     return best;
 }
 
-/** Compute the table of pairs. A point of camera 1 near a bound is moved first. Returns the number of moved points. */
+/** Computes the table of pairs. A point of camera 1 near a bound is moved first. Returns the number of moved points. */
 static inline int fill_pairs(void)
 {
     int moved = 0;
@@ -297,14 +296,13 @@ static inline int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/** Outlier test: 1 if the cost of a point exceeds stereo_cut_percent of the median of the matches, which is found by
- *  sorting. */
+/** Outlier test: 1 if the cost of a point exceeds stereo_cut_percent of the median of the matches, found by sorting. */
 static inline int is_outlier(uint32_t i)
 {
     static uint32_t cost[VFRONT_KEYPOINTS];
     uint32_t n = 0;
     for (uint32_t k = 0; k < *count_of(0); k++)
-        if (memory.stereo.cost[k] != UINT32_MAX && memory.stereo.candidate[k].partner != VFRONT_NO_PARTNER)
+        if (memory.stereo.cost[k] != UINT32_MAX && memory.stereo.candidate[k].match != VFRONT_NO_MATCH)
             cost[n++] = memory.stereo.cost[k];
     qsort(cost, n, sizeof *cost, by_size);
     return step.tuning.stereo_cut_percent &&
@@ -313,7 +311,7 @@ static inline int is_outlier(uint32_t i)
 
 static inline void check_depth(const vfront_depth_t *d)
 {
-    const uint32_t i = d->keypoint, j = d->partner;
+    const uint32_t i = d->keypoint, j = d->match;
     assert_true(i < *count_of(0) && j < *count_of(1) && d->reserved == 0);
     assert_int_equal(memory.stereo.best[i], (uint32_t)d->distance << 16 | j);
     assert_int_equal(memory.stereo.back[step.parity][j], (uint32_t)d->distance << 16 | i);
@@ -332,7 +330,7 @@ static inline void run(void)
     RUN(stereo);
 }
 
-/** Check the range of point i, stored for the next frame: depth over z of the bearing; 0 without a depth, or where z of
+/** Checks the range of point i stored for the next frame: depth over z of the bearing; 0 without a depth, or if z of
  *  the bearing is too small. Copies it to `expected`. */
 static inline void check_range(uint32_t i, const vfront_depth_t *depth)
 {
@@ -344,14 +342,14 @@ static inline void check_range(uint32_t i, const vfront_depth_t *depth)
     REQUIRE(fabs(is_m - m) <= 1e-7 * fabs(m) && fabs(is_sigma_m - sigma_m) <= 1e-7 * sigma_m,
             "point %u: %g +- %g m, should be %g +- %g", i, is_m, is_sigma_m, m, sigma_m);
     expected.stereo.range_m[step.parity][i] = is->range_m[step.parity][i];
-    REQUIRE(is->matched[step.parity][i] == (uint32_t)(has && depth->partner != VFRONT_NO_PARTNER), "point %u: %u", i,
+    REQUIRE(is->matched[step.parity][i] == (uint32_t)(has && depth->match != VFRONT_NO_MATCH), "point %u: %u", i,
             is->matched[step.parity][i]);
     expected.stereo.range_sigma_m[step.parity][i] = is->range_sigma_m[step.parity][i];
     expected.stereo.matched[step.parity][i] = is->matched[step.parity][i];
 }
 
-/** Check the agreement of the cameras against the matches, and copy it to `expected`: its definition is tested by hand
- *  in stereo.c. */
+/** Checks the state of the pair against the matches, and copies it to `expected`. stereo.c tests its definition by
+ *  hand. */
 static inline void check_pair(const char *what)
 {
     const struct vf_stereo_memory *is = &memory.stereo;
@@ -361,33 +359,34 @@ static inline void check_pair(const char *what)
     for (uint32_t i = 0; i < *count_of(0); i++) {
         const uint32_t best = is->best[i], j = best & 0xffff;
         const int mutual = best != UINT32_MAX && is->back[step.parity][j] == ((best & 0xffff0000u) | i);
-        if (is->offset[i] == UINT32_MAX) continue; /* also where the lens ends next to the point */
-        REQUIRE(mutual, "%s: point %u has an offset and no match", what, i);
+        if (!is->distance[i].scale) continue; /* also if the field of view ends next to the point */
+        REQUIRE(mutual, "%s: point %u has a distance and no match", what, i);
         matches++;
-        off += is->offset[i] & 0xffff;
+        off += abs(is->distance[i].px);
     }
     REQUIRE(pair->permille == (*count_of(0) ? matches * 1000 / *count_of(0) : 0), "%s: %u permille", what,
             pair->permille);
-    REQUIRE(pair->offset_q8 == (matches ? (uint32_t)floor(off / matches) : 0), "%s: offset %u", what, pair->offset_q8);
-    memcpy(expected.stereo.offset, is->offset, *count_of(0) * sizeof *is->offset);
+    REQUIRE(fabs((double)pair->offset_px - (matches ? off / 32 / matches : 0)) < 1e-5, "%s: %g px", what,
+            (double)pair->offset_px);
+    memcpy(expected.stereo.distance, is->distance, *count_of(0) * sizeof *is->distance);
     expected.stereo.pair[step.parity] = *pair;
 }
 
-/** Check the place of a match: on the line, where the depth says. Copies it to `expected`. */
+/** Checks the location of a match: on the line, where the depth puts it. Copies it to `expected`. */
 static inline void check_place(uint32_t i)
 {
-    const struct vf_stereo_place *is = &memory.stereo.place[i];
+    const struct vf_line_match *is = &memory.stereo.location[i];
     const vfront_depth_t *d = &memory.stereo.candidate[i];
     if (memory.stereo.cost[i] == UINT32_MAX) return;
     REQUIRE(fabs(is->x_q16 / 65536.0 - (double)d->x_px) < 1e-4 && fabs(is->y_q16 / 65536.0 - (double)d->y_px) < 1e-4,
             "point %u: placed at (%g, %g), its depth says (%g, %g)", i, is->x_q16 / 65536.0, is->y_q16 / 65536.0,
             (double)d->x_px, (double)d->y_px);
     assert_true(fabs(hypot((double)is->direction_x, (double)is->direction_y) - 1.0) < 1e-5);
-    expected.stereo.place[i] = *is;
+    expected.stereo.location[i] = *is;
 }
 
-/** Run the stage and check the list: valid costs but for outliers, by rising point; mutual matches, no match twice; no
- *  bytes written but those of the stage. */
+/** Runs the stage and checks the list: all costs except outliers, by rising point; mutual matches, each once; only the
+ *  stage's memory written. */
 static inline void run_and_check(const char *what)
 {
     struct vf_stereo_memory *is = &memory.stereo, *should = &expected.stereo;
@@ -403,12 +402,12 @@ static inline void run_and_check(const char *what)
         if (!listed) continue;
         REQUIRE(n < is->count && is->depth[n].keypoint == i, "%s: point %u is not in place %u of %u", what, i, n,
                 is->count);
-        for (uint32_t k = 0; k < n; k++) assert_true(is->depth[k].partner != is->depth[n].partner);
+        for (uint32_t k = 0; k < n; k++) assert_true(is->depth[k].match != is->depth[n].match);
         check_depth(&is->depth[n++]);
     }
     assert_int_equal(is->count, n);
     memcpy(should->back[step.parity], is->back[step.parity], *count_of(1) * sizeof is->back[0][0]);
-    memset(should->back[step.parity ^ 1], 0xff, sizeof is->back[0]); /* cleared for the next step */
+    memset(should->back[step.parity ^ 1], 0xff, sizeof is->back[0]); /* cleared for the next frame */
     memset(should->expected[step.parity ^ 1], 0, sizeof is->expected[0]);
     memcpy(should->best, is->best, *count_of(0) * sizeof *is->best);
     memcpy(should->cost, is->cost, *count_of(0) * sizeof *is->cost);
@@ -420,20 +419,20 @@ static inline void run_and_check(const char *what)
     same_arena(what);
 }
 
-/* ---- pictures of textured planes --------------------------------------------------------------------------------- */
+/* ---- images of textured planes ----------------------------------------------------------------------------------- */
 
 #define WAVES 12
 
-/** Textured plane through (0, 0, distance); the texture is a sum of waves. With `near` > 0, a nearer plane of the same
- *  texture occludes it: parallel to the picture of camera 0, from `edge` on along the x axis (axis 0) or the y axis
- *  (axis 1). */
+/** Textured plane through (0, 0, distance); the texture is a sum of waves. If `near` > 0, a nearer plane of the same
+ *  texture occludes it. The nearer plane is parallel to the image of camera 0, from `edge` on along the x axis (axis 0)
+ *  or the y axis (axis 1). */
 static struct {
     double normal[3], right[3], down[3], distance, at[WAVES][3];
     double near, edge;
     int axis;
 } wall;
 
-/** Random wall. finest_px: shortest wave, as seen from `distance` at the focal length of camera 0 [px]. */
+/** Makes a random wall. finest_px: shortest wave as seen from `distance` at the focal length of camera 0 [px]. */
 static inline void build_wall(double distance, double slant, double slant_about, double finest_px)
 {
     double R[9];
@@ -443,9 +442,9 @@ static inline void build_wall(double distance, double slant, double slant_about,
     wall.distance = distance;
     wall.near = 0.0;
     for (int i = 0; i < WAVES; i++) {
-        const double wave = finest_px * pow(4.0, real(0, 1)) * pixel, way = real(0, 6.2831853);
-        wall.at[i][0] = 6.2831853 / wave * cos(way);
-        wall.at[i][1] = 6.2831853 / wave * sin(way);
+        const double wave = finest_px * pow(4.0, real(0, 1)) * pixel, heading = real(0, 6.2831853);
+        wall.at[i][0] = 6.2831853 / wave * cos(heading);
+        wall.at[i][1] = 6.2831853 / wave * sin(heading);
         wall.at[i][2] = real(0, 6.2831853);
     }
 }
@@ -485,7 +484,7 @@ static inline void draw(int32_t camera, double sigma)
             vf_lens_bearing(&rig.lens[camera], px, ray);
             rotate(Rt, ray, p);
             memcpy(ray, p, sizeof ray);
-            for (int k = 0; k < 3; k++) p[k] = -from[k]; /* the camera's centre is -R^T t */
+            for (int k = 0; k < 3; k++) p[k] = -from[k]; /* camera centre -R^T t */
             const double range = range_to_wall(p, ray), nearer = (wall.near - p[2]) / ray[2];
             const int hidden = wall.near > 0.0 && p[wall.axis] + nearer * ray[wall.axis] > wall.edge;
             for (int k = 0; k < 3; k++) p[k] += (hidden ? nearer : range) * ray[k];
@@ -497,9 +496,8 @@ static inline void draw(int32_t camera, double sigma)
 /** True positions in camera 1 of the points of camera 0 [px], and their depths. */
 static double truth[POINTS][2], true_depth[POINTS];
 
-/** Put points on the wall by rising level, where it is not seen at too flat an angle; and their matches, `up` levels
- *  coarser where there are, up to `astray` px of their level away from the true position. Returns the number of
- *  points. */
+/** Puts points on the wall by rising level, where its view is not too oblique. Puts their matches `up` levels coarser
+ *  if possible, up to `astray` px of their level from the true position. Returns the number of points. */
 static inline uint32_t points_on_wall(uint32_t wanted, int32_t levels, int32_t up, double astray)
 {
     uint32_t n = 0;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* stereo: sub-pixel positions on pictures of textured planes that are drawn exactly for both cameras, against the same
- * search in double precision. */
+/* stereo: subpixel positions on images of textured planes drawn exactly for both cameras, against the same search in
+ * double precision. */
 #include "stereo_position_oracle.h"
 
 #if VFRONT_STEREO
 
 /* ---- textured planes --------------------------------------------------------------------------------------------- */
 
-/** Figures of random walls before a rig: slanted by up to `slant`; roll and ratio of focal lengths so small that
- *  windows are hardly rotated or scaled. */
+/** Statistics of random walls in front of a rig, slanted by up to `slant`. Roll and ratio of focal lengths are small
+ *  enough that patches are hardly rotated or scaled. */
 static void look_at_walls(struct position_figures *f, enum kind kind, double slant, int all, double sigma)
 {
     static const double z_axis[3] = {0, 0, 1};
@@ -16,7 +16,7 @@ static void look_at_walls(struct position_figures *f, enum kind kind, double sla
     for (int round = 0; round < 2; round++) {
         if (!set_up_rig(kind)) skip();
         const double side[3] = {0.1, 0.02, 0.01};
-        if (kind == ROLLED) place(z_axis, real(-0.05, 0.05), side);
+        if (kind == ROLLED) location(z_axis, real(-0.05, 0.05), side);
         rig.camera[1].fx_px = rig.camera[1].fy_px = rig.camera[0].fx_px * real(0.99, 1.01);
         finish_rig();
         build_wall(length(rig.t) * real(8, 16), real(-slant, slant), real(0, 3.14), 5.0);
@@ -30,29 +30,29 @@ static void positions_on_walls(void **state)
     static const struct {
         int all;
         double slant, sigma, bound;
-    } way[] = {{0, 0.0, 0.0, 0.045}, {1, 0.0, 3.0, 0.06}, {0, 0.6, 3.0, 0.075}, {1, 0.6, 0.0, 0.11}};
+    } variant[] = {{0, 0.0, 0.0, 0.045}, {1, 0.0, 3.0, 0.06}, {0, 0.6, 3.0, 0.075}, {1, 0.6, 0.0, 0.11}};
     int within = 1;
     (void)state;
     shake(5);
     scribble_arena();
     shake(5); /* scribble_arena() draws a number of values that depends on the config */
     for (int kind = 0; kind < FORWARD; kind++)
-        for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+        for (size_t i = 0; i < sizeof variant / sizeof *variant; i++) {
             struct position_figures f;
             char what[64];
-            look_at_walls(&f, (enum kind)kind, way[i].slant, way[i].all, way[i].sigma);
+            look_at_walls(&f, (enum kind)kind, variant[i].slant, variant[i].all, variant[i].sigma);
             snprintf(what, sizeof what, "%s, %s, slant %.1f, noise %.0f", rig_name[kind],
-                     way[i].all ? "all levels" : "level 0", way[i].slant, way[i].sigma);
-            within &= print_positions(what, &f) <=
-                      way[i].bound + (kind >= FISHEYE ? 0.04 : 0.0); /* distortion within the window */
+                     variant[i].all ? "all levels" : "level 0", variant[i].slant, variant[i].sigma);
+            /* distortion within the patch */
+            within &= print_positions(what, &f) <= variant[i].bound + (kind >= FISHEYE ? 0.04 : 0.0);
             assert_true(f.depths > 0.85 * f.there && f.there > 300);
         }
     print_compared(5000, 20);
     assert_true(within);
 }
 
-/** Position errors of rectified pinholes before a frontal wall: no interpolation across rows, one disparity; bias over
- *  the sub-pixel phase. */
+/** Position errors of rectified pinholes in front of a frontal wall: no interpolation across rows, constant disparity.
+ *  Bias over the subpixel phase. */
 static void positions_of_rectified_pairs(void **state)
 {
     (void)state;
@@ -74,23 +74,23 @@ static void positions_of_rectified_pairs(void **state)
     print_compared(2000, 0);
 }
 
-/* ---- inconsistent pictures --------------------------------------------------------------------------------------- */
+/* ---- inconsistent images ----------------------------------------------------------------------------------------- */
 
-/** Rig of pinholes of 300 px focal length, camera 1 to the right of camera 0 (axis 0) or below it (1), before a wall of
- *  a given disparity. */
+/** Makes a rig of pinholes of 300 px focal length in front of a wall of a given disparity. Camera 1 is to the right of
+ *  camera 0 (axis 0) or below it (axis 1). */
 static void set_up_axis(int axis, double disparity_px, double finest_px)
 {
     static const double z_axis[3] = {0, 0, 1};
     const double centre[2][3] = {{0.1, 0, 0}, {0, 0.1, 0}};
     for (int32_t c = 0; c < 2; c++) set_camera(c, VFRONT_LENS_RADTAN, 321, 241, 300);
-    place(z_axis, 0, centre[axis]);
+    location(z_axis, 0, centre[axis]);
     finish_rig();
     step.tuning.stereo_band_px = 4;
     step.tuning.stereo_cut_percent = 0;
     build_wall(30.0 / disparity_px, 0.0, 0.0, finest_px);
 }
 
-/** Put points on an occluding edge 40 px from the middle of camera 0, and their matches at the disparity of the nearer
+/** Puts points on an occluding edge 40 px from the middle of camera 0, and their matches at the disparity of the nearer
  *  plane. */
 static void points_on_edge(double disparity_px)
 {
@@ -108,37 +108,37 @@ static void points_on_edge(double disparity_px)
     *count_of(0) = *count_of(1) = n;
 }
 
-/** An occluding edge in the middle of windows: across the line, both halves move apart, and the match is rejected if
- *  the tuning asks for that; along the line, both halves agree. Positions agree with double precision either way. */
+/** Occluding edge in the middle of patches. Across the line both halves disagree, and the match is rejected if the
+ *  tuning enables it. Along the line both halves agree. Positions equal those in double precision in both cases. */
 static void occluding_edges(void **state)
 {
     static const double more[] = {0.0, 0.4, 1.5};
     (void)state;
     shake(20);
     if (!fits(321, 241, 0)) skip();
-    for (int way = 0; way < 12; way++) {
-        const int axis = way / 3 % 2,
-                  along = way / 6; /* axis: of the baseline; along: 1: the edge lies along the line */
+    for (int variant = 0; variant < 12; variant++) {
+        const int axis = variant / 3 % 2,
+                  along = variant / 6; /* axis: of the baseline; along: 1: the edge is parallel to the line */
         uint32_t kept[2];
         set_up_axis(axis, 9.0, 20.0);
-        wall.near = 30.0 / (9.0 + more[way % 3]);
+        wall.near = 30.0 / (9.0 + more[variant % 3]);
         wall.axis = axis ^ along;
         wall.edge = 40.0 * wall.near / 300.0;
         draw(0, 0.0);
         draw(1, 0.0);
-        points_on_edge(9.0 + more[way % 3]);
+        points_on_edge(9.0 + more[variant % 3]);
         for (int any = 0; any < 2; any++) {
             step.tuning.stereo_apart_mpx = any ? 0 : 800;
             run_and_compare("edge");
             kept[any] = memory.stereo.count;
         }
         print_message("         %s, edge %s it, %.1f px apart: %u of %u stay, %u without the test\n",
-                      axis ? "down" : "across", along ? "along" : "across", more[way % 3], kept[0], *count_of(0),
+                      axis ? "down" : "across", along ? "along" : "across", more[variant % 3], kept[0], *count_of(0),
                       kept[1]);
         assert_true(kept[0] <= kept[1] && kept[1] > *count_of(0) * 2 / 3);
-        if (more[way % 3] == 0.0) assert_true(kept[0] == kept[1]);
-        if (more[way % 3] < 0.5) assert_true(kept[0] > *count_of(0) * 2 / 3);
-        if (more[way % 3] > 1.0) assert_true(along ? kept[0] > *count_of(0) / 4 : kept[0] < *count_of(0) / 5);
+        if (more[variant % 3] == 0.0) assert_true(kept[0] == kept[1]);
+        if (more[variant % 3] < 0.5) assert_true(kept[0] > *count_of(0) * 2 / 3);
+        if (more[variant % 3] > 1.0) assert_true(along ? kept[0] > *count_of(0) / 4 : kept[0] < *count_of(0) / 5);
     }
     print_compared(2000, 300);
 }
@@ -175,7 +175,7 @@ static void positions_beyond_the_steps(void **state)
     print_compared(1000, 500);
 }
 
-/** Matches one level coarser: only if stereo_levels allows that, with positions as exact as others. */
+/** Matches one level coarser: only if stereo_levels allows them, with the same accuracy. */
 static void matches_of_other_levels(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void matches_of_other_levels(void **state)
     if (!fits(321, 241, 0) || VFRONT_SCALES < 3) skip();
     for (int32_t levels = 0; levels < 3; levels++) {
         struct position_figures f;
-        uint32_t partners = 0;
+        uint32_t mutual = 0;
         memset(&f, 0, sizeof f);
         set_up_axis(1, 12.0, 6.0);
         draw(0, 1.0);
@@ -192,15 +192,15 @@ static void matches_of_other_levels(void **state)
         points_on_wall(POINTS, 3, 1, 1.0);
         step.tuning.stereo_levels = levels;
         run_and_compare("levels");
-        for (uint32_t i = 0; i < *count_of(0); i++) partners += memory.stereo.best[i] != UINT32_MAX;
+        for (uint32_t i = 0; i < *count_of(0); i++) mutual += memory.stereo.best[i] != UINT32_MAX;
         for (uint32_t i = 0; i < memory.stereo.count; i++) note_position(&f, &memory.stereo.depth[i]);
-        assert_int_equal(partners, levels ? *count_of(0) : *count_of(0) / 3);
-        assert_true(memory.stereo.count > partners * 0.9 && sqrt(f.square / f.depths) < 0.05 && f.gross == 0);
+        assert_int_equal(mutual, levels ? *count_of(0) : *count_of(0) / 3);
+        assert_true(memory.stereo.count > mutual * 0.9 && sqrt(f.square / f.depths) < 0.05 && f.gross == 0);
     }
 }
 
-/** Invariance to brightness: a constant added to camera 1 changes no bit of the result, because windows are compared
- *  without their means. */
+/** A constant added to the image of camera 1 changes no bit of the result, because patches are compared without their
+ *  means. */
 static void brightness_does_not_matter(void **state)
 {
     static struct vf_stereo_memory was;
@@ -224,9 +224,10 @@ static void brightness_does_not_matter(void **state)
     assert_memory_equal(memory.stereo.cost, was.cost, *count_of(0) * sizeof *was.cost);
 }
 
-/* ---- windows ----------------------------------------------------------------------------------------------------- */
+/* ---- patches ----------------------------------------------------------------------------------------------------- */
 
-/** Run with one point and its match 8 px to the left, at (x, y) in camera 1. Returns 1 if there is a depth. */
+/** Runs the stage with one point and its match 8 px to the left, at (x, y) in camera 1. Returns 1 if there is a
+ *  depth. */
 static int has_depth_at(int32_t u, int32_t v, int32_t x, int32_t y)
 {
     assert_true(put_point(0, 0, 0, u, v, 0) && put_point(1, 0, 0, x, y, 0));
@@ -239,18 +240,18 @@ static int has_depth_at(int32_t u, int32_t v, int32_t x, int32_t y)
     return memory.stereo.count == 1;
 }
 
-/** Bounds of all windows of a point and its match with `more` px to spare: 5 px around and one more for interpolation,
- *  one more to either side for the slope, 5 more to either side of the match. Returns 1 if they lie within. */
-static int fits_windows(int32_t u, int32_t v, int32_t x, int32_t y, int32_t more)
+/** Bounds of all patches of a point and its match with `more` px to spare: 5 px around and one more for interpolation,
+ *  one more to either side for the gradient, 5 more to either side of the match. Returns 1 if all are inside. */
+static int fits_patches(int32_t u, int32_t v, int32_t x, int32_t y, int32_t more)
 {
     const vfront_camera_t *c0 = &rig.camera[0], *c1 = &rig.camera[1];
     const int left = u - 6 >= more && u + 7 < c0->width_px - more && v - 5 >= more && v + 6 < c0->height_px - more;
     return left && x - 10 >= more && x + 11 < c1->width_px - more && y - 5 >= more && y + 6 < c1->height_px - more;
 }
 
-/** Windows at the border of camera 1, which is smaller than camera 0, and then of camera 0: no depth where one does not
- *  fit. */
-static void windows_at_the_border(void **state)
+/** Patches at the border of camera 1, which is smaller than camera 0, and then of camera 0: no depth if a patch leaves
+ *  the image. */
+static void patches_at_the_border(void **state)
 {
     static const double centre[3] = {0.1, 0, 0}, axis[3] = {0, 0, 1};
     int depths = 0, none = 0;
@@ -261,7 +262,7 @@ static void windows_at_the_border(void **state)
         set_camera(0, VFRONT_LENS_RADTAN, 321, 241, 300);
         set_camera(1, VFRONT_LENS_RADTAN, wide ? 361 : 317, wide ? 261 : 237, 300);
         rig.camera[1].cx_px += wide ? 0.0 : 2.0;
-        place(axis, 0, centre);
+        location(axis, 0, centre);
         finish_rig();
         step.tuning.stereo_band_px = 1;
         build_wall(30.0 / 8.0, 0.0, 0.0, 6.0);
@@ -273,8 +274,8 @@ static void windows_at_the_border(void **state)
             const int32_t x = u - 168 + (int32_t)rig.camera[1].cx_px, y = v - 120 + (int32_t)rig.camera[1].cy_px;
             if (x < 0 || y < 0 || x >= rig.camera[1].width_px || y >= rig.camera[1].height_px) continue;
             const int is = has_depth_at(u, v, x, y);
-            if (!fits_windows(u, v, x, y, 0)) assert_false(is);
-            if (fits_windows(u, v, x, y, 1)) REQUIRE(is, "no depth at %d %d", u, v);
+            if (!fits_patches(u, v, x, y, 0)) assert_false(is);
+            if (fits_patches(u, v, x, y, 1)) REQUIRE(is, "no depth at %d %d", u, v);
             depths += is;
             none += !is;
         }
@@ -282,29 +283,29 @@ static void windows_at_the_border(void **state)
     assert_true(depths > 20 && none > 20);
 }
 
-/** No depth without texture: flat pictures, and stripes along the line. */
-static void flat_windows(void **state)
+/** No depth without texture: uniform images, and stripes along the line. */
+static void flat_patches(void **state)
 {
     (void)state;
     shake(10);
-    for (int way = 0; way < 3; way++) {
+    for (int variant = 0; variant < 3; variant++) {
         if (!set_up_rig(RECTIFIED)) skip();
         build_wall(3.0, 0.0, 0.0, 6.0);
         points_on_wall(POINTS, 1, 0,
-                       way < 2 ? 1.0 : 0.0); /* off its row, the epipolar line of a match is not exactly a row */
+                       variant < 2 ? 1.0 : 0.0); /* off its row, the epipolar line of a match is not exactly a row */
         for (int32_t c = 0; c < 2; c++)
             for (int32_t y = 0; y < step.geometry.level[c][0].height; y++)
                 memset(memory.ingest.picture[step.parity][c] + y * step.geometry.level[c][0].pitch,
-                       way < 2 ? 100 * way : y * 37 % 256, (size_t)step.geometry.level[c][0].width);
+                       variant < 2 ? 100 * variant : y * 37 % 256, (size_t)step.geometry.level[c][0].width);
         run_and_check("flat");
-        uint32_t partners = 0;
-        for (uint32_t i = 0; i < *count_of(0); i++) partners += memory.stereo.best[i] != UINT32_MAX;
-        assert_true(partners > *count_of(0) / 2);
+        uint32_t mutual = 0;
+        for (uint32_t i = 0; i < *count_of(0); i++) mutual += memory.stereo.best[i] != UINT32_MAX;
+        assert_true(mutual > *count_of(0) / 2);
         assert_int_equal(memory.stereo.count, 0);
     }
 }
 
-/** A bright column in camera 0, and one in camera 1 between two pixels: equal costs on both sides, no unique minimum,
+/** A bright column in camera 0, and one between two pixels in camera 1: equal costs on both sides, no unique minimum,
  *  no depth. */
 static void ambiguous_minimum(void **state)
 {
@@ -324,8 +325,8 @@ static void ambiguous_minimum(void **state)
     }
 }
 
-/** Matches 6 px off along the line, beyond the 5 px of the search: minimum at the end, no depth, although the
- *  Gauss-Newton steps might converge from there. */
+/** Matches 6 px off along the line, beyond the 5 px of the search: minimum at the end, no depth, although Gauss-Newton
+ *  might converge from there. */
 static void matches_off_the_minimum(void **state)
 {
     uint32_t depths = 0, astray = 0;
@@ -348,7 +349,7 @@ static void matches_off_the_minimum(void **state)
     assert_true(depths <= *count_of(0) / 5 && astray == depths);
 }
 
-/** Outlier rejection: a few altered windows are rejected, and only they, if stereo_cut_percent is not 0. */
+/** Outlier rejection: exactly the altered patches are rejected, if stereo_cut_percent is not 0. */
 static void outliers_by_cost(void **state)
 {
     (void)state;
@@ -361,7 +362,7 @@ static void outliers_by_cost(void **state)
         step.tuning.stereo_band_px = 4;
         points_on_wall(POINTS, 1, 0, 1.0);
         const int32_t pitch = step.geometry.level[1][0].pitch;
-        for (uint32_t i = 0; i < *count_of(0); i += 8) { /* altered window */
+        for (uint32_t i = 0; i < *count_of(0); i += 8) { /* altered patch */
             uint8_t *at = memory.ingest.picture[step.parity][1] + (int32_t)truth[i][1] * pitch + (int32_t)truth[i][0];
             for (int32_t k = 0; k < 7; k++) memset(at + k * pitch, 255, 7);
         }
@@ -384,7 +385,7 @@ int main(void)
         cmocka_unit_test(positions_on_walls),      cmocka_unit_test(positions_of_rectified_pairs),
         cmocka_unit_test(occluding_edges),         cmocka_unit_test(positions_beyond_the_steps),
         cmocka_unit_test(matches_of_other_levels), cmocka_unit_test(brightness_does_not_matter),
-        cmocka_unit_test(windows_at_the_border),   cmocka_unit_test(flat_windows),
+        cmocka_unit_test(patches_at_the_border),   cmocka_unit_test(flat_patches),
         cmocka_unit_test(ambiguous_minimum),       cmocka_unit_test(matches_off_the_minimum),
         cmocka_unit_test(outliers_by_cost),
     };

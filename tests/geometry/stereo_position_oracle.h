@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Oracle of the sub-pixel positions of the stereo stage, in double precision: epipolar line, search and Gauss-Newton
- * steps with bilinear interpolation; figures of their errors. */
+/* Oracle of the subpixel positions of stereo, in double precision: epipolar line, search and Gauss-Newton steps with
+ * bilinear interpolation; statistics of the errors. */
 #ifndef STEREO_POSITION_ORACLE_H
 #define STEREO_POSITION_ORACLE_H
 
@@ -14,7 +14,7 @@ struct patch {
     double grey[121], mean;
 };
 
-/** Interpolate a window of 11x11 px of a level. Returns 0 if it, or one pixel more, does not lie in the level. */
+/** Interpolates a patch of 11x11 px of a level. Returns 0 if it, with one more pixel, is not inside the level. */
 static inline int read_patch(struct patch *w, int32_t camera, int32_t level, double x, double y)
 {
     const struct vf_level *l = &step.geometry.scale[camera][level];
@@ -47,10 +47,10 @@ struct line {
     double x, y, along[2];
 };
 
-/** Epipolar line of a ray of camera 0: its point nearest to a position of camera 1. */
+/** Epipolar line of a ray of camera 0 at its point nearest to a position of camera 1. */
 static inline struct line epipolar_line_at(const double first[3], double x, double y)
 {
-    struct epipolar_angles g[5]; /* here, and 1/4 px to each side */
+    struct epipolar_angles g[5]; /* at the position, and 1/4 px to each side */
     for (int k = 0; k < 5; k++) {
         const double px[2] = {x + (k == 1 ? 0.25 : k == 2 ? -0.25 : 0.0), y + (k == 3 ? 0.25 : k == 4 ? -0.25 : 0.0)};
         double ray[3] = {0, 0, 1};
@@ -59,9 +59,9 @@ static inline struct line epipolar_line_at(const double first[3], double x, doub
     }
     const double gx = 2.0 * (g[1].off - g[2].off), gy = 2.0 * (g[3].off - g[4].off), square = gx * gx + gy * gy;
     const double nearer = (g[1].angle - g[2].angle) * gy - (g[3].angle - g[4].angle) * gx,
-                 way = nearer < 0.0 ? -1.0 : 1.0;
+                 sign = nearer < 0.0 ? -1.0 : 1.0;
     const struct line line = {
-        x - g[0].off * gx / square, y - g[0].off * gy / square, {way * gy / sqrt(square), -way * gx / sqrt(square)}};
+        x - g[0].off * gx / square, y - g[0].off * gy / square, {sign * gy / sqrt(square), -sign * gx / sqrt(square)}};
     return line;
 }
 
@@ -92,7 +92,7 @@ static inline int search_oracle(uint32_t i, const struct line *line, double *shi
     return 1;
 }
 
-/** Shift between two windows by linear regression of differences over slopes, on columns or rows first..last. */
+/** Shift between two patches by linear regression of differences over gradients, on columns or rows first..last. */
 static inline double regression(const struct patch *a, const double slope[121], const struct patch *b, int rows,
                                 int first, int last)
 {
@@ -110,11 +110,11 @@ static inline double regression(const struct patch *a, const double slope[121], 
         sxx += (slope[k] - sx / n) * (slope[k] - sx / n);
         sxy += (slope[k] - sx / n) * (b->grey[k] - a->grey[k] - sy / n);
     }
-    near_bound |= sxx / n < 1.0; /* slopes rounded to 1/8 grey level are too inexact then */
+    near_bound |= sxx / n < 1.0; /* gradients rounded to 1/8 grey level are then too inexact */
     return -sxy / sxx;
 }
 
-/** Gauss-Newton steps on level 0 from there. Returns the cost at the end; negative: none. */
+/** Gauss-Newton steps on level 0 from a shift. Returns the cost at the end; negative: none. */
 static inline double refine_oracle(uint32_t i, const struct line *line, double *shift)
 {
     const double from = *shift, x = true_point[0][i].x, y = true_point[0][i].y;
@@ -142,7 +142,7 @@ static struct {
     double worst;
 } compared;
 
-/** Compare the position of point i with match j: existence, position and cost. */
+/** Compares the position of point i with match j: existence, position and cost. */
 static inline void compare_position(const char *what, uint32_t i, uint32_t j)
 {
     const struct line line = epipolar_line_at(true_point[0][i].bearing, true_point[1][j].x, true_point[1][j].y);
@@ -153,8 +153,7 @@ static inline void compare_position(const char *what, uint32_t i, uint32_t j)
     if (search_oracle(i, &line, &before)) cost = refine_oracle(i, &line, (shift = before, &shift));
     const double px[2] = {line.x + shift * line.along[0], line.y + shift * line.along[1]};
     if (cost >= 0.0 && (!vf_lens_bearing(&rig.lens[1], px, ray) ||
-                        !is_at_most(step.tuning.stereo_least_mpx / 1000.0,
-                                    focal * tan(epipolar_angles_of(true_point[0][i].bearing, ray).angle), 0.1)))
+                        !is_at_most(0.25, focal * tan(epipolar_angles_of(true_point[0][i].bearing, ray).angle), 0.1)))
         cost = -1.0;
     compared.near_bound += near_bound;
     if (near_bound) return;
@@ -170,12 +169,12 @@ static inline void compare_position(const char *what, uint32_t i, uint32_t j)
     struct patch own, other;
     read_patch(&own, 0, 0, true_point[0][i].x, true_point[0][i].y);
     read_patch(&other, 1, 0, (double)is->x_px, (double)is->y_px);
-    cost = cost_of(&own, &other); /* at the position of the stage, which reads windows at 1/256 px */
+    cost = cost_of(&own, &other); /* at the position of the stage, which reads patches at 1/256 px */
     REQUIRE(fabs(cost - memory.stereo.cost[i]) < 0.02 * cost + 30000.0, "%s: point %u: cost %u, should be %g", what, i,
             memory.stereo.cost[i], cost);
 }
 
-/** Run the stage and compare the positions of all mutual matches. */
+/** Runs the stage and compares the positions of all mutual matches. */
 static inline void run_and_compare(const char *what)
 {
     run_and_check(what);
@@ -190,10 +189,10 @@ static inline void run_and_compare(const char *what)
 struct position_figures {
     double square, sum, worst, depth, bin[BINS];
     int there, depths, in_bin[BINS];
-    int gross; /* off by more than 1 px; counted in no other figure */
+    int gross; /* off by more than 1 px; in no other statistic */
 };
 
-/** Add a position: error along the line [px of level 0], and error of its depth in standard deviations. */
+/** Adds a position: error along the line [px of level 0], and normalised error of its depth. */
 static inline void note_position(struct position_figures *f, const vfront_depth_t *d)
 {
     const uint32_t i = d->keypoint;
@@ -206,7 +205,7 @@ static inline void note_position(struct position_figures *f, const vfront_depth_
         f->gross++;
         return;
     }
-    const double phase = (truth[i][0] - true_point[1][d->partner].x) / size + 0.5;
+    const double phase = (truth[i][0] - true_point[1][d->match].x) / size + 0.5;
     const int bin = (int)((phase - floor(phase)) * BINS);
     f->square += error * error;
     f->sum += error;
@@ -229,7 +228,7 @@ static inline void look_at_wall(struct position_figures *f, int32_t levels, doub
     for (uint32_t i = 0; i < memory.stereo.count; i++) note_position(f, &memory.stereo.depth[i]);
 }
 
-/** Print and check the figures of compare_position(). */
+/** Prints and checks the statistics of compare_position(). */
 static inline void print_compared(int there, int none)
 {
     print_message("         beside double precision: %d depths, at most %.3f px off, %d without, %d too near a bound\n",

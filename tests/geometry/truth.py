@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Errors of the ground truth of recorded sequences over a few frames, found without taking vfront's word for it.
+"""Errors of the ground truth of recorded sequences over a few frames, estimated independently of vfront's covariances.
 
-    tests/geometry/truth.py build/bridge_ego.so [set ...]     sets: euroc05 kitti05 kitti01; all without any
+    tests/geometry/truth.py build/bridge_ego.so [set ...]     sets: euroc05 kitti05 kitti01; all by default
 
 Two ways, both by the differences of three estimates of one motion: if their errors are independent, var(a - b) = var(a) + var(b), and
 the three variances follow from the three differences (J. Gray, D. Allan, 1974: the three-cornered hat).
@@ -31,8 +31,8 @@ JUMP = {"euroc05": (15, 16, 17)}  # frames about a jump of the truth by 5.7 mm
 
 
 def exchanged(rig):
-    """The rig with camera 1 in the place of camera 0, both turned by half a turn about z so that the other one is on the right again; and
-    the motion of points from its axes to those of camera 0."""
+    """The rig with the cameras exchanged, both rotated by half a turn about z, so that the second is on the right again; and the transform of
+    points from its axes to those of camera 0."""
     half, (w, h) = np.diag([-1.0, -1.0, 1.0]), rig.size
     K = [k.copy() for k in rig.K[::-1]]
     for k in K:
@@ -75,7 +75,7 @@ def cameras(bridge, name, stride):
 
 
 def wander(change, window):
-    """Variance of a velocity about its line within windows that overlap by half. change: from frame to frame."""
+    """Variance of a velocity about a fitted line, in windows that overlap by half. change: displacement between frames."""
     v, X, left = np.cumsum(change, 0), np.stack([np.ones(window), np.arange(window)], 1), []
     for at in range(0, len(v) - window + 1, window // 2):
         y = v[at:at + window]
@@ -84,7 +84,7 @@ def wander(change, window):
 
 
 def accelerometer(bridge):
-    """Changes of the IMU's displacement from frame to frame by truth, camera 0 and accelerometer, behind the truth's jump."""
+    """Changes of the IMU's displacement between frames by truth, camera 0 and accelerometer, after the jump of the truth."""
     folder = os.path.join(DATA, "euroc_mh01_a", "mav0")
     truth = np.loadtxt(os.path.join(folder, "state_groundtruth_estimate0", "data.csv"), delimiter=",")
     imu = np.loadtxt(os.path.join(folder, "imu0", "data.csv"), delimiter=",")

@@ -12,7 +12,7 @@ import time
 import xml.etree.ElementTree as xml
 
 EXEC = shlex.split(os.environ.get("EXEC", "")) # runs the board
-LIGHT = ["--set", "select_points=300", "--set", "ego_hypotheses=64", "--set", "ego_metric_hypotheses=64", "--set", "stereo_expected=0"]
+LIGHT = ["--set", "select_points=300", "--set", "ego_hypotheses=64", "--set", "ego_metric_hypotheses=64", "--set", "stereo=2"]
 
 
 class Board:
@@ -37,7 +37,7 @@ class Board:
 
 
 def run(program, port, *words):
-    """Exit code of hil-bench, and what it says."""
+    """Exit code of hil-bench, and its output."""
     done = subprocess.run([program, "--board", f"127.0.0.1:{port}", "--port", "host", *words], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout + done.stderr

@@ -42,7 +42,7 @@ def sample(folder):
         cases = xml.parse(junit).getroot()
         check("JUnit", cases.attrib["failures"] == "0" and [c.attrib["name"] for c in cases] == ["black both, 30 in 90"])
         check("picture", len(xml.parse(picture).getroot()) > 50)
-        code, said = run(BENCH, board.port, "--fly", "--only", "clean", "--seconds", "1", "--size", "96x72", "--set", "window=0", "--junit", junit)
+        code, said = run(BENCH, board.port, "--fly", "--only", "clean", "--seconds", "1", "--size", "96x72", "--set", "vio=0", "--junit", junit)
         check("without a state it stays on the floor, and that is a failure", code == 1 and "does not fly at the end" in said, said)
         check("JUnit of a failure", xml.parse(junit).getroot().attrib["failures"] == "1")
         for words in (["--fly", "synthetic"], ["--fly", "--only", "nothing"], ["--fly", "--row", "black"], ["--real-time"], ["--list"], ["--fly", "--size", "10x10"], ["--fly", "--seconds", "0"], ["--fly", "--faults"]):

@@ -159,10 +159,10 @@ def lossy(board_port):
 
 
 def beside():
-    """Frames in datagrams, readings and MAVLink over UDP and over serial devices: the same digests, whatever is lost on the way is sent again."""
+    """Frames in datagrams, samples and MAVLink over UDP and over serial devices: the same digests, whatever is lost on the way is sent again."""
     def judge(what, said, code, again):
         good = code == 0 and "20 of 20 results with the same digests" in said and int(re.search(r"(\d+) ODOMETRY", said).group(1)) > 5
-        check(what, good and (not again or re.search(r"beside it +[1-9]\d* datagrams and readings sent again", said)), said)
+        check(what, good and (not again or re.search(r"beside it +[1-9]\d* datagrams and samples sent again", said)), said)
 
     one, two = free_ports(2)
     serial, damaged = serial_pair(0), serial_pair(7)

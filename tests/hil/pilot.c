@@ -8,12 +8,12 @@
 
 #include "examples/hil/airframe.h"
 #include "examples/hil/loop_rules.h"
-#include "examples/pose.h"
+#include "examples/common/pose.h"
 #include "tests/fixture/random.h"
 
 #define MS 1000000ull
 #define FRAME_NS 33000000ull
-#define DELAY_MOST 8
+#define DELAY_MAX 8
 
 static airframe_t airframe;
 static airframe_imu_t imu;
@@ -22,12 +22,12 @@ static uint64_t now_ns;
 static struct {
     uint64_t due_ns;
     mavlink_message_t m;
-} waiting[DELAY_MOST];
+} waiting[DELAY_MAX];
 static int waits;
 
 /* ---- airframe ---------------------------------------------------------------------------------------------------- */
 
-static void turns_as_torque_says(void **state)
+static void turns_by_torque(void **state)
 {
     static const double inertia[3] = AIRFRAME_INERTIA, idle[4] = {0};
     (void)state;
@@ -45,7 +45,7 @@ static void turns_as_torque_says(void **state)
     assert_true(fabs(airframe.v_mps[2] - v) < 0.4);
 }
 
-static void stands_and_is_felt(void **state)
+static void stationary_imu_reads_gravity(void **state)
 {
     static const double idle[4] = {0};
     double sum[6] = {0}, square = 0.0;
@@ -66,7 +66,7 @@ static void stands_and_is_felt(void **state)
         }
         square += pow(r.gyro_rad_s[0] - before.gyro_rad_s[0], 2.0) / 1200.0;
     }
-    assert_true(airframe.is_on_floor && airframe.least_up > 0.999);
+    assert_true(airframe.is_on_floor && airframe.tilt_cosine_min > 0.999);
     assert_true(fabs(airframe.p_m[2] - (AIRFRAME_LEGS_M - 1.5 * 9.81 / 6000.0)) < 1e-3);
     assert_true(fabs(airframe.p_m[0] - 1.0) < 0.05 && fabs(airframe.p_m[1] - 2.0) < 0.05);
     for (int k = 0; k < 3; k++) {
@@ -93,7 +93,7 @@ static void begin(pilot_mission_t mission)
     airframe_imu_begin(&imu, 9);
 }
 
-/** ODOMETRY that says the truth, in its axes: z down, y right. */
+/** ODOMETRY of the truth, in its axes: z down, y right. */
 static mavlink_message_t truth(void)
 {
     static const double flip[3] = {1.0, -1.0, -1.0};
@@ -121,7 +121,7 @@ static mavlink_message_t truth(void)
 
 static void send(const mavlink_message_t *m)
 {
-    assert_true(waits < DELAY_MOST);
+    assert_true(waits < DELAY_MAX);
     waiting[waits].due_ns = now_ns + LOOP_DELAY_NS;
     waiting[waits++].m = *m;
 }
@@ -142,7 +142,7 @@ static int step(void)
     waits = kept;
     if (now_ns % (5u * MS) == 0) {
         airframe_imu_read(&imu, &airframe, now_ns, &r);
-        pilot_reading(&pilot, &r);
+        pilot_imu(&pilot, &r);
     }
     return now_ns % FRAME_NS == 0;
 }
@@ -151,7 +151,7 @@ static double error(void)
 {
     double square = 0.0;
     for (int k = 0; k < 3; k++) {
-        const double e = airframe.p_m[k] - pilot.home_m[k] - pilot.aim_m[k];
+        const double e = airframe.p_m[k] - pilot.home_m[k] - pilot.setpoint_m[k];
         square += e * e;
     }
     return pilot.phase == PILOT_FLIES ? sqrt(square) : 0.0;
@@ -183,7 +183,7 @@ static void flies_a_square(void **state)
     print_message("worst %.3f m, corners %.2f %.2f %.2f %.2f m\n", worst, corner[0], corner[1], corner[2], corner[3]);
     assert_true(worst < 0.5);
     for (int k = 0; k < 4; k++) assert_true(corner[k] < 0.2);
-    assert_true(pilot.phase == PILOT_FLIES && pilot.takeoffs == 1 && airframe.least_up > 0.8);
+    assert_true(pilot.phase == PILOT_FLIES && pilot.takeoffs == 1 && airframe.tilt_cosine_min > 0.8);
     for (int k = 0; k < 3; k++) assert_true(fabs(pilot.gyro_bias_rad_s[k] - imu.gyro_bias_rad_s[k]) < 0.01);
 }
 
@@ -243,7 +243,7 @@ static void come_down(uint64_t seed)
 }
 
 /** Quality -1 is no measurement; in 20 kinds of wind. */
-static void comes_down_when_told_and_goes_on(void **state)
+static void descends_on_failure_and_resumes(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) come_down(seed);
@@ -264,7 +264,7 @@ static void falls_for_a_lie(void **state)
         }
         worst = fmax(worst, fabs(airframe.p_m[1]));
     }
-    assert_true(worst > LOOP_MOST_M);
+    assert_true(worst > LOOP_MAX_M);
 }
 
 static void stops_before_a_wall(void **state)
@@ -292,18 +292,18 @@ static void stops_before_a_wall(void **state)
 
 static loop_frame_t frame[1400];
 static loop_t made;
-static loop_verdict_t verdict;
+static loop_evaluation_t evaluation;
 
 /** A flight that is all right, its fault from 180 on for 20 s. */
 static void make_good(uint32_t frames)
 {
     memset(&made, 0, sizeof made);
     memset(frame, 0, sizeof frame);
-    made = (loop_t){.frame = frame, .frames = frames, .room = frames, .least_up = 1.0};
+    made = (loop_t){.frame = frame, .frames = frames, .room = frames, .tilt_cosine_min = 1.0};
     for (uint32_t i = 0; i < frames; i++) {
         frame[i].t_ns = (uint64_t)i * LOOP_FRAME_NS;
         frame[i].phase = i < 40 ? PILOT_WAITS : PILOT_FLIES;
-        frame[i].is_touched = i >= 180 && i < 780;
+        frame[i].has_fault = i >= 180 && i < 780;
         frame[i].is_finite = 1;
         frame[i].error_m = i < 40 ? 0.0 : 0.3;
         frame[i].ahead_m = 1.5;
@@ -319,59 +319,59 @@ static void lose(uint32_t again)
     }
 }
 
-static const char *judged(int cannot_survive, int has_wall)
+static const char *evaluated(int cannot_survive, int has_wall)
 {
     const loop_rule_t rule = {"made up", "both black", 0, 0, cannot_survive, has_wall};
-    loop_judge(&verdict, &rule, &made);
-    assert_int_equal(verdict.passed, !*verdict.why);
-    return verdict.why;
+    loop_evaluate(&evaluation, &rule, &made);
+    assert_int_equal(evaluation.passed, !*evaluation.why);
+    return evaluation.why;
 }
 
-static void judges(void **state)
+static void evaluates(void **state)
 {
     (void)state;
     make_good(900);
-    assert_string_equal(judged(0, 0), "");
-    assert_true(fabs(verdict.worst_m - 0.3) < 1e-9 && !verdict.was_lost);
+    assert_string_equal(evaluated(0, 0), "");
+    assert_true(fabs(evaluation.worst_m - 0.3) < 1e-9 && !evaluation.was_lost);
     frame[500].error_m = 1.01;
-    assert_non_null(strstr(judged(0, 0), "beyond 1 m"));
+    assert_non_null(strstr(evaluated(0, 0), "beyond 1 m"));
     make_good(900);
     frame[500].is_finite = 0;
-    assert_non_null(strstr(judged(0, 0), "not finite"));
+    assert_non_null(strstr(evaluated(0, 0), "not finite"));
     make_good(900);
     made.has_crashed = 1;
-    assert_non_null(strstr(judged(0, 0), "crashes"));
+    assert_non_null(strstr(evaluated(0, 0), "crashes"));
     make_good(900);
     made.frames = 600;
-    assert_non_null(strstr(judged(0, 0), "ends early"));
+    assert_non_null(strstr(evaluated(0, 0), "ends early"));
     make_good(1260);
     lose(820);
-    assert_non_null(strstr(judged(0, 0), "is lost"));
-    assert_string_equal(judged(1, 0), "");
-    assert_true(fabs(verdict.lost_after_s - 4.0) < 0.1 && fabs(verdict.again_s - 1.37) < 0.1);
+    assert_non_null(strstr(evaluated(0, 0), "is lost"));
+    assert_string_equal(evaluated(1, 0), "");
+    assert_true(fabs(evaluation.lost_after_s - 4.0) < 0.1 && fabs(evaluation.recovery_s - 1.37) < 0.1);
     frame[299].error_m = 1.2;
-    assert_non_null(strstr(judged(1, 0), "beyond 1 m, and not told"));
+    assert_non_null(strstr(evaluated(1, 0), "beyond 1 m, and not reported"));
     make_good(1260);
     lose(820);
     frame[1259].error_m = 1.2;
-    assert_non_null(strstr(judged(1, 0), "not there at the end"));
+    assert_non_null(strstr(evaluated(1, 0), "not there at the end"));
     make_good(1260);
     lose(1250);
-    assert_non_null(strstr(judged(1, 0), "does not fly at the end"));
+    assert_non_null(strstr(evaluated(1, 0), "does not fly at the end"));
     make_good(1260);
     lose(820);
     made.touch_mps = 2.0;
-    assert_non_null(strstr(judged(1, 0), "hard landing"));
+    assert_non_null(strstr(evaluated(1, 0), "hard landing"));
     make_good(900);
-    assert_string_equal(judged(0, 1), "");
+    assert_string_equal(evaluated(0, 1), "");
     frame[899].ahead_m = 0.5;
-    assert_non_null(strstr(judged(0, 1), "does not stop"));
+    assert_non_null(strstr(evaluated(0, 1), "does not stop"));
     make_good(900);
     frame[890].speed_mps = 0.5;
-    assert_non_null(strstr(judged(0, 1), "not at rest"));
+    assert_non_null(strstr(evaluated(0, 1), "not at rest"));
     make_good(900);
     made.frames = 0;
-    assert_non_null(strstr(judged(0, 0), "ends early"));
+    assert_non_null(strstr(evaluated(0, 0), "ends early"));
 }
 
 /** Every row's script is one, and touches the frames that it should. */
@@ -404,16 +404,16 @@ static void scripts_are_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_as_torque_says),
-        cmocka_unit_test(stands_and_is_felt),
+        cmocka_unit_test(turns_by_torque),
+        cmocka_unit_test(stationary_imu_reads_gravity),
         cmocka_unit_test(flies_a_square),
         cmocka_unit_test(flies_on_velocity),
         cmocka_unit_test(waits_for_messages),
         cmocka_unit_test(survives_a_gap_and_no_more),
-        cmocka_unit_test(comes_down_when_told_and_goes_on),
+        cmocka_unit_test(descends_on_failure_and_resumes),
         cmocka_unit_test(falls_for_a_lie),
         cmocka_unit_test(stops_before_a_wall),
-        cmocka_unit_test(judges),
+        cmocka_unit_test(evaluates),
         cmocka_unit_test(scripts_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Configs that leave nothing to work with, or are out of range, must not compile, and the message must name what is wrong.
+# Configs that leave nothing to work with, or are out of range, must not compile, and the message must name what is wrong. Nor may a source compile
+# for arithmetic that gives other bits.
 #   tests/house/config.sh CC
 set -eu
 cc=$1
@@ -16,6 +17,14 @@ refused() { # text that the message holds, then the -D options
     grep -q "$text" "$out" || { echo "config: $* is refused without '$text':"; cat "$out"; exit 1; }
 }
 accepted() { echo '#include "vfront.h"' | $cc -std=c11 -Wall -Wextra -Werror -fsyntax-only -I. "$@" -xc - || { echo "config: should compile: $*"; exit 1; }; }
+
+echo 'int x;' >"$out.c"
+if $cc -mfpmath=387 -fsyntax-only "$out.c" 2>/dev/null; then other=-mfpmath=387; else other='-U__FLT_EVAL_METHOD__ -D__FLT_EVAL_METHOD__=2'; fi
+rm "$out.c"
+for source in src/*/*.c port/host/*.c; do
+    ! $cc -std=c11 -fsyntax-only -I. -Isrc -isystem tests/fake -DVFRONT_CUDA $other "$source" >"$out" 2>&1 || { echo "config: $source compiles with $other"; exit 1; }
+    grep -q 'FLT_EVAL_METHOD must be 0' "$out" || { echo "config: $source is refused without its reason:"; cat "$out"; exit 1; }
+done
 
 refused 'VFRONT_SCALES must lie in 1..8' -DVFRONT_SCALES=0
 refused 'VFRONT_SCALES must lie in 1..8' -DVFRONT_SCALES=9

@@ -3,14 +3,17 @@
 # The deepest stack of every public function of the host side, callees included, from gcc's call graph. Fails on recursion, on a frame
 # whose size is not fixed, and over the limit. A call through a pointer may reach every function of its own file that nobody calls by
 # name; where there is none, every function of a port. A function made in several copies is its largest. libc's own frames are not
-# counted: it is asked for memcpy and the like, and the clock.
-#   tests/house/stack.sh CC 'flags' LIMIT_BYTES
+# counted: it is asked for memcpy and the like, and the clock. The limit is VFRONT_STACK_BYTES of vfront_cfg.h, less what a thread and libc take.
+#   tests/house/stack.sh CC 'flags'
 set -eu
-cc=$1 flags=$2 limit=$3
+cc=$1
+eval "set -- $2" # as a shell reads them: a name of a config is quoted
+stack=$(printf '#include "vfront_cfg.h"\nVFRONT_STACK_BYTES\n' | $cc "$@" -E -P -xc - | tail -n 1 | sed 's/\([0-9]\)ll/\1/g')
+limit=$(($stack - 16384))
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 for f in src/*/*.c port/host/*.c; do
-    $cc $flags -fcallgraph-info=su -c "$f" -o "$dir/$(basename "$f" .c).o" 2>"$dir/said" || { cat "$dir/said"; exit 77; }
+    $cc "$@" -fcallgraph-info=su -c "$f" -o "$dir/$(basename "$f" .c).o" 2>"$dir/said" || { cat "$dir/said"; exit 77; }
 done
 awk -v limit="$limit" '
 function plain(title) { # without the mark of a copy

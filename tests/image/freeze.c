@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* freeze: whole and partly frozen pictures of any size, by hand and at random, beside an oracle; and nothing else in
+/* freeze: wholly and partly frozen images of any size, by hand and at random, against an oracle; and nothing else in
  * the arena changes. */
 #include "tests/fixture/stage.h"
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
-/** Pixel of a picture of the current frame, or of the one before. */
+/** Pixel of an image of the current or the previous frame. */
 static uint8_t *pixel(int32_t camera, int before, int32_t x, int32_t y)
 {
     return &memory.ingest.picture[step.parity ^ before][camera][y * step.geometry.raw[camera].pitch + x];
 }
 
-/** Picture of a camera: rows from `first` up to `end` as they were, with a step of `texture` grey levels at column
- *  `edge`; all others are new. */
+/** Image of a camera: rows from `first` to before `end` repeat, with an edge of `texture` grey levels at column `edge`;
+ *  all others are new. */
 static void next_picture(int32_t camera, int32_t first, int32_t end, int32_t edge, int32_t texture)
 {
     const struct vf_level *l = &step.geometry.raw[camera];
@@ -33,7 +33,7 @@ static int textured(int32_t camera, int32_t y)
     return 0;
 }
 
-/** Number that belongs to a place in the checksum: two rounds of multiplication and shift. */
+/** Factor of a position in the checksum: two rounds of multiplication and shift. */
 static uint64_t factor_of(int32_t x, int32_t y)
 {
     const uint64_t mask = UINT32_MAX;
@@ -42,12 +42,12 @@ static uint64_t factor_of(int32_t x, int32_t y)
     return h ^ h >> 13;
 }
 
-/** Checksum pixel by pixel, and the last picture that has it. */
+/** Checksum pixel by pixel, and the latest image that has it. */
 static void expect_older(int32_t camera)
 {
     const struct vf_level *l = &step.geometry.raw[camera];
     struct vf_freeze_memory *f = &expected.freeze;
-    struct vf_freeze_sum *sum = &f->sum[step.parity][camera];
+    struct vf_freeze_checksum *sum = &f->sum[step.parity][camera];
     const uint64_t *before = f->shown[step.parity ^ 1][camera].sum;
     uint64_t *now = f->shown[step.parity][camera].sum;
     uint32_t *repeated = &f->repeated[step.parity][camera];
@@ -75,18 +75,18 @@ static void expect_camera(int32_t camera)
 {
     const struct vf_level *l = &step.geometry.raw[camera];
     uint32_t same = expected.freeze.rows[step.parity][camera].same,
-             still = expected.freeze.rows[step.parity][camera].still;
+             textured_same = expected.freeze.rows[step.parity][camera].textured_same;
     for (int32_t y = 0; y < l->height; y++) {
         int changed = 0;
         for (int32_t x = 0; x < l->width; x++) changed |= *pixel(camera, 0, x, y) != *pixel(camera, 1, x, y);
         same += changed == 0;
-        still += changed == 0 && textured(camera, y);
+        textured_same += changed == 0 && textured(camera, y);
     }
-    const int frozen = memory.ingest.params.frame > 0 && (same == (uint32_t)l->height || still >= 8);
+    const int frozen = memory.ingest.params.frame > 0 && (same == (uint32_t)l->height || textured_same >= 8);
     const uint32_t before = expected.freeze.frames[step.parity ^ 1][camera];
     expected.freeze.frames[step.parity][camera] = !frozen ? 0 : before == UINT32_MAX ? before : before + 1;
     expected.freeze.rows[step.parity][camera].same = same;
-    expected.freeze.rows[step.parity][camera].still = still;
+    expected.freeze.rows[step.parity][camera].textured_same = textured_same;
     memset(&expected.freeze.rows[step.parity ^ 1][camera], 0, sizeof expected.freeze.rows[0][0]);
     expect_older(camera);
 }
@@ -102,7 +102,7 @@ static void run_and_compare(const char *what)
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-/** By hand: how many frames are counted. */
+/** By hand: the number of frames counted. */
 static void rows_by_hand(void **state)
 {
     enum { HEIGHT = 41 };
@@ -110,11 +110,11 @@ static void rows_by_hand(void **state)
         int32_t first, end, edge, texture;
         uint64_t frame;
         uint32_t frozen;
-    } way[] = {
-        {0, HEIGHT, 40, 16, 0, 0}, {0, HEIGHT, 40, 16, 1, 1}, /* the whole picture */
-        {0, HEIGHT, 40, 16, 2, 2}, {0, 0, 40, 16, 3, 0},      /* and then it goes on */
+    } variant[] = {
+        {0, HEIGHT, 40, 16, 0, 0}, {0, HEIGHT, 40, 16, 1, 1}, /* whole image */
+        {0, HEIGHT, 40, 16, 2, 2}, {0, 0, 40, 16, 3, 0},      /* then it continues */
         {0, HEIGHT, 40, 0, 4, 1},  {0, HEIGHT, 40, 0, 5, 2},  /* without texture, as with a covered camera */
-        {0, HEIGHT, 40, 0, 6, 3},  {0, HEIGHT, 40, 0, 0, 0},  /* frame 0 has none before it */
+        {0, HEIGHT, 40, 0, 6, 3},  {0, HEIGHT, 40, 0, 0, 0},  /* frame 0 has no predecessor */
         {10, 30, 40, 0, 1, 0},     {10, 30, 40, 15, 2, 0},    /* a band without texture, as a border: not frozen */
         {10, 18, 40, 16, 3, 1},    {10, 18, 40, 16, 4, 2},    /* eight rows with texture */
         {10, 17, 40, 16, 5, 0},    {33, 41, 66, 16, 6, 1},    /* seven; the last rows, the last column */
@@ -125,17 +125,17 @@ static void rows_by_hand(void **state)
     shake(1);
     set_up(1, 67, HEIGHT, 0);
     memset(&memory, 0, sizeof memory);
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+    for (size_t i = 0; i < sizeof variant / sizeof *variant; i++) {
         step.parity = (int32_t)(i % 2);
-        memory.ingest.params.frame = way[i].frame;
-        next_picture(0, way[i].first, way[i].end, way[i].edge, way[i].texture);
+        memory.ingest.params.frame = variant[i].frame;
+        next_picture(0, variant[i].first, variant[i].end, variant[i].edge, variant[i].texture);
         run_and_compare("rows by hand");
-        REQUIRE(memory.freeze.frames[step.parity][0] == way[i].frozen, "frame %zu: frozen for %u, should be %u", i,
-                memory.freeze.frames[step.parity][0], way[i].frozen);
+        REQUIRE(memory.freeze.frames[step.parity][0] == variant[i].frozen, "frame %zu: frozen for %u, should be %u", i,
+                memory.freeze.frames[step.parity][0], variant[i].frozen);
     }
 }
 
-/** One pixel of the whole picture differs: it is not frozen. Every column, the ends of chunks among them. */
+/** One pixel of the whole image differs: it is not frozen. Every column, the ends of chunks among them. */
 static void one_pixel_moves(void **state)
 {
     enum { WIDTH = 67, HEIGHT = 41 };
@@ -154,16 +154,16 @@ static void one_pixel_moves(void **state)
     }
 }
 
-/** By hand: pictures that come again, from 1 to 9 frames later; one that differs by one grey level of one pixel in
- *  every fourth row, or in another row; pictures with little texture. */
+/** By hand: images that repeat after 1 to 9 frames; images that differ by one grey level of one pixel in every fourth
+ *  row, or in another row; images with little texture. */
 static void older_pictures(void **state)
 {
     enum { WIDTH = 67, HEIGHT = 41 };
     static const struct {
         int picture, level, row, flat;
         uint32_t repeated;
-    } way[] = {
-        {2, 0, 0, 0, 0}, /* of frame 0 nothing is kept */
+    } variant[] = {
+        {2, 0, 0, 0, 0}, /* nothing of frame 0 is kept */
         {1, 0, 0, 0, 0}, {2, 0, 0, 0, 0}, {1, 0, 0, 0, 2},  {1, 0, 0, 0, 0},  {3, 0, 0, 0, 0},
         {4, 0, 0, 0, 0}, {5, 0, 0, 0, 0}, {6, 0, 0, 0, 0},  {7, 0, 0, 0, 0},  {8, 0, 0, 0, 0},
         {9, 0, 0, 0, 0}, {2, 0, 0, 0, 0}, {3, 0, 0, 0, 8},  {3, 1, 8, 0, 0},  {4, 0, 0, 0, 0},
@@ -174,22 +174,23 @@ static void older_pictures(void **state)
     shake(4);
     set_up(1, WIDTH, HEIGHT, 0);
     memset(&memory, 0, sizeof memory);
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++) {
+    for (size_t i = 0; i < sizeof variant / sizeof *variant; i++) {
         step.parity = (int32_t)(i % 2);
         memory.ingest.params.frame = i;
         for (int32_t y = 0; y < HEIGHT; y++)
             for (int32_t x = 0; x < WIDTH; x++) {
-                const uint32_t noise = ((uint32_t)way[i].picture * 977u + (uint32_t)(y * WIDTH + x)) * 2654435761u;
-                *pixel(0, 0, x, y) = (uint8_t)(way[i].flat ? (uint32_t)way[i].picture : noise >> 24);
+                const uint32_t noise = ((uint32_t)variant[i].picture * 977u + (uint32_t)(y * WIDTH + x)) * 2654435761u;
+                *pixel(0, 0, x, y) = (uint8_t)(variant[i].flat ? (uint32_t)variant[i].picture : noise >> 24);
             }
-        *pixel(0, 0, 66, way[i].row) = (uint8_t)(*pixel(0, 0, 66, way[i].row) ^ way[i].level);
+        *pixel(0, 0, 66, variant[i].row) = (uint8_t)(*pixel(0, 0, 66, variant[i].row) ^ variant[i].level);
         run_and_compare("older pictures");
-        REQUIRE(memory.freeze.repeated[step.parity][0] == way[i].repeated, "frame %zu: repeated after %u, should be %u",
-                i, memory.freeze.repeated[step.parity][0], way[i].repeated);
+        REQUIRE(memory.freeze.repeated[step.parity][0] == variant[i].repeated,
+                "frame %zu: repeated after %u, should be %u", i, memory.freeze.repeated[step.parity][0],
+                variant[i].repeated);
     }
 }
 
-/** Sizes, slack behind the rows, two cameras of two sizes; rows that repeat themselves with and without texture. */
+/** Sizes, padding after the rows, two cameras of two sizes; rows that repeat with and without texture. */
 static void sizes_and_cameras(void **state)
 {
     static const struct {
@@ -199,17 +200,17 @@ static void sizes_and_cameras(void **state)
     shake(3);
     scribble_arena();
     for (size_t i = 0; i < sizeof size / sizeof *size; i++)
-        for (int32_t way = 0; way < 6; way++) {
+        for (int32_t variant = 0; variant < 6; variant++) {
             if (!fits(size[i].width, size[i].height, 0)) continue;
-            set_up(way & 1 ? VFRONT_CAMERAS : 1, size[i].width, size[i].height, roll(3) == 0);
-            if (VFRONT_CAMERAS > 1 && way & 1 && fits(50, 53, 0)) lay_out_levels(VFRONT_CAMERAS - 1, 50, 53, 0);
+            set_up(variant & 1 ? VFRONT_CAMERAS : 1, size[i].width, size[i].height, roll(3) == 0);
+            if (VFRONT_CAMERAS > 1 && variant & 1 && fits(50, 53, 0)) lay_out_levels(VFRONT_CAMERAS - 1, 50, 53, 0);
             memory.ingest.params.frame = (uint64_t)roll(2);
-            memset(memory.freeze.rows[step.parity], 0, sizeof memory.freeze.rows[0]); /* as the step before leaves it */
+            memset(memory.freeze.rows[step.parity], 0, sizeof memory.freeze.rows[0]); /* as the last frame leaves it */
             memset(memory.freeze.sum[step.parity], 0, sizeof memory.freeze.sum[0]);
             for (int32_t c = 0; c < step.geometry.cameras; c++) {
-                const int32_t height = step.geometry.raw[c].height, first = way < 2 ? 0 : roll(height);
-                if (way == 5) memory.freeze.frames[step.parity ^ 1][c] = UINT32_MAX;
-                next_picture(c, first, way < 2 ? height : between(first, height), roll(step.geometry.raw[c].width),
+                const int32_t height = step.geometry.raw[c].height, first = variant < 2 ? 0 : roll(height);
+                if (variant == 5) memory.freeze.frames[step.parity ^ 1][c] = UINT32_MAX;
+                next_picture(c, first, variant < 2 ? height : between(first, height), roll(step.geometry.raw[c].width),
                              10 + roll(12));
             }
             run_and_compare("sizes and cameras");

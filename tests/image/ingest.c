@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ingest: every format at every value, odd sizes and pitches, masks; and nothing else in the arena changes. Sources
- * end right before a page without access, as the lower right crop of a larger picture may. */
+/* ingest: every format at every value, odd sizes and pitches, masks; nothing else in the arena changes. Sources end
+ * right before an inaccessible page, as the lower right part of a larger image may. */
 #define _DEFAULT_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
-/** Memory region whose end borders on a page without access. */
+/** Memory region that ends at an inaccessible page. */
 struct region {
     uint8_t *start, *end;
 };
@@ -193,7 +193,7 @@ static void known_values(void **state)
     }
 }
 
-/** vf_ingest_pixel(), which both forms share: the host form copies formats of one byte without it. */
+/** vf_ingest_pixel(), shared by both forms. The host form copies one-byte formats without it. */
 static void rule_of_a_pixel(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static void chroma_has_no_effect(void **state)
             assert_int_equal(memory.ingest.picture[step.parity][0][y * 64 + x], 10 * y + x);
 }
 
-/** vf_usable(): 0 under either mask; a mask that is not given has no effect, whatever its plane holds. */
+/** vf_usable(): 0 under either mask. A mask that is not given has no effect, whatever its plane contains. */
 static void usable_under_masks(void **state)
 {
     (void)state;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* pyramid: every level of odd and even sizes against means in double precision, the tile statistics against a count
- * over the whole picture, answers worked out by hand; and nothing else of the arena changes. */
+/* pyramid: every level of odd and even sizes against means in double precision, tile statistics against a count over
+ * the whole image, results by hand; nothing else of the arena changes. */
 #include "tests/fixture/stage.h"
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
 enum fill { NOISE, BLACK, WHITE, CHECKER, LIMITS, RAMP, FILLS };
 
@@ -20,7 +20,7 @@ static uint8_t paint(enum fill fill, int32_t x, int32_t y)
     }
 }
 
-/** Level 0: the picture as it came, or as rectified. */
+/** Level 0: the raw or the rectified image. */
 static uint8_t *level0_of(struct vf_memory *m, int32_t camera)
 {
 #if VFRONT_RECTIFY
@@ -36,7 +36,7 @@ static uint8_t *pixel(struct vf_memory *m, int32_t camera, int32_t level, int32_
     return &m->pyramid.pixels[step.parity][camera][l->offset + (uint32_t)(y * l->pitch + x)];
 }
 
-/** Fills level 0 within its size only; the padding behind each row stays noise, and must have no effect. */
+/** Fills level 0 within its size. The padding after each row remains noise and must have no effect. */
 static void draw(int32_t camera, enum fill fill)
 {
     const struct vf_level *l = &step.geometry.level[camera][0];
@@ -158,7 +158,7 @@ static void cameras_of_two_sizes(void **state)
     }
 }
 
-/** Statistics of all tiles add up to those of the picture, counted without tiles. */
+/** Statistics of all tiles sum to those of the image, counted without tiles. */
 static void stats_of_the_whole_picture(void **state)
 {
     (void)state;
@@ -227,7 +227,7 @@ static void known_ramp(void **state)
         assert_int_equal(*pixel(&memory, 0, QUARTER, i % 16, i / 16), 12 * (i % 16) + 5);
 }
 
-/** By hand: sums of a picture of 17x19, white but for one black and two nearly white pixels. */
+/** By hand: sums of an image of 17x19, white except one black and two nearly white pixels. */
 static void known_stats(void **state)
 {
     (void)state;

@@ -5,7 +5,7 @@
  * levels are compared with sums over 7x7 neighbours. Nothing else in the arena changes. */
 #include "tests/fixture/stage.h"
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
 enum fill { NOISE, BINARY, BLACK, WHITE, CHECKER, STRIPES, LATTICE, RAMP, FILLS };
 
@@ -23,7 +23,7 @@ static uint8_t paint(enum fill fill, int32_t x, int32_t y)
     }
 }
 
-/** Level 0: the picture as it came, or as rectified. */
+/** Level 0: the raw or the rectified image. */
 static uint8_t *level0_of(struct vf_memory *m, int32_t camera)
 {
 #if VFRONT_RECTIFY
@@ -32,7 +32,7 @@ static uint8_t *level0_of(struct vf_memory *m, int32_t camera)
     return m->ingest.picture[step.parity][camera];
 }
 
-/** A pixel of a level: level 0 is the picture, the others lie in a memory of their own. */
+/** Pixel of a level. Level 0 is the image; the others have their own memory. */
 static uint8_t *pixel(struct vf_memory *m, int32_t camera, int32_t level, int32_t x, int32_t y)
 {
     const struct vf_level *l = scale_of(camera, level);
@@ -40,7 +40,7 @@ static uint8_t *pixel(struct vf_memory *m, int32_t camera, int32_t level, int32_
     return m->scale.pixels[camera] + l->offset + (uint32_t)(y * l->pitch + x);
 }
 
-/** Fills a level within its size only; the padding behind each row stays noise, and must have no effect. */
+/** Fills a level within its size. The padding after each row remains noise and must have no effect. */
 static void draw(int32_t camera, int32_t level, enum fill fill)
 {
     const struct vf_level *l = scale_of(camera, level);
@@ -51,7 +51,7 @@ static void draw(int32_t camera, int32_t level, enum fill fill)
 
 static int grey(int32_t camera, int32_t level, int32_t x, int32_t y) { return *pixel(&memory, camera, level, x, y); }
 
-/** Number of scale levels of the step, at most VFRONT_SCALES. */
+/** Number of scale levels of the frame, at most VFRONT_SCALES. */
 static int32_t scales(void) { return step.geometry.scales < VFRONT_SCALES ? step.geometry.scales : VFRONT_SCALES; }
 
 static int32_t searched(void) { return scales() < step.tuning.detect_levels ? scales() : step.tuning.detect_levels; }
@@ -60,13 +60,13 @@ static int32_t searched(void) { return scales() < step.tuning.detect_levels ? sc
 
 /** Weights of level 0 in the pixels of a level, along one axis: share[u][k] is the weight of pixel first[u] + k in
  *  pixel u [1/256]. */
-#define MOST_TAPS 36
+#define TAPS_MAX 36
 #define LONGEST 4096
 struct axis {
-    int32_t size, first[LONGEST], taps[LONGEST], share[LONGEST][MOST_TAPS];
+    int32_t size, first[LONGEST], taps[LONGEST], share[LONGEST][TAPS_MAX];
 };
 
-/** Pixel of level 0 that covers each 1/128 px of a level, along one axis. */
+/** Level 0 pixel that contains each 1/128 px of a level, along one axis. */
 static int32_t owner[128 * LONGEST];
 
 /** Edge j of level 0 on a level, in 1/128 px: j / step, halves up. */
@@ -100,7 +100,7 @@ static void find_weights(struct axis *a, int32_t size0, int32_t size, int32_t le
         a->first[u] = owner[64 * half_of(u, 0, size)];
         for (int32_t k = 0; k < 256; k++) {
             const int32_t tap = owner[64 * half_of(u, k / 64, size) + k % 64] - a->first[u];
-            assert_true(tap >= 0 && tap < MOST_TAPS);
+            assert_true(tap >= 0 && tap < TAPS_MAX);
             a->taps[u] = tap + 1 > a->taps[u] ? tap + 1 : a->taps[u];
             a->share[u][tap]++;
         }
@@ -148,8 +148,8 @@ static void scale_and_compare(const char *what)
 /** Largest error of an edge [px of the level]: from rounding to 1/128, and the inverse of the step to 2^-19. */
 static long double edge_error(int32_t size0) { return 1.0L / 256 + size0 / 1048576.0L; }
 
-/** Largest total error of the weights of an area, along one axis: the errors of all edges in it and of two that may
- *  have come in, relative to its length of two pixels. */
+/** Largest total error of the weights of an area, along one axis: errors of all its edges and of two more that may
+ *  enter, relative to its length of two pixels. */
 static long double weight_error(int32_t level, int32_t size0)
 {
     return (ceill(2 * scale_ratio(level)) + 3) * edge_error(size0) / 2;
@@ -174,7 +174,7 @@ static long double weight_of(int32_t j, int32_t u, int32_t level, int32_t size)
     return weight / (2 * ratio);
 }
 
-/** Pixels of level 0 that may have a weight in a pixel of a level. */
+/** Level 0 pixels that may have a weight in a pixel of a level. */
 struct reach {
     int32_t first, last;
 };
@@ -203,7 +203,7 @@ static void is_mean_of_area(int32_t camera, int32_t level, int32_t u, int32_t v)
             least = is < least ? is : least;
             most = is > most ? is : most;
         }
-    /* a level may reach beyond the picture by what an edge may be off, on both axes */
+    /* a level may reach beyond the image by what an edge may be off, on both axes */
     REQUIRE(fabsl(all - 1.0L) <= 2 * edge_error(VFRONT_WIDTH + VFRONT_HEIGHT), "level %d at %d,%d: %.5Lf is covered",
             level, u, v, all);
     const long double allowed = 0.5L + (most - least) * (off_x + off_y + off_x * off_y) + 1e-9L;
@@ -240,7 +240,7 @@ static uint8_t bell_mean(int32_t camera, int32_t level, int32_t x, int32_t y)
     return (uint8_t)rounded;
 }
 
-/** Smoothed levels lie one after the other, level 0 among them. */
+/** Smoothed levels in turn, from level 0. */
 static uint8_t *smoothed(struct vf_memory *m, int32_t camera, int32_t level, int32_t x, int32_t y)
 {
     const struct vf_level *l0 = scale_of(camera, 0), *l = scale_of(camera, level);
@@ -299,7 +299,7 @@ static void levels_of_all_sizes(void **state)
         }
 }
 
-/** Small pictures of any size, in cameras of different sizes, with any number of levels searched. */
+/** Small images of any size, in cameras of different sizes, with any number of levels searched. */
 static void levels_of_random_sizes(void **state)
 {
     (void)state;
@@ -369,7 +369,7 @@ static double mean_of(int32_t level)
     return sum / l->width / l->height;
 }
 
-/** All pixels of level 0 have the same total weight, at the borders too: the mean of a level is that of the picture.
+/** All level 0 pixels have the same total weight, also at the borders: the mean of a level equals that of the image.
  *  Pixels beyond the last row and column of a level are drawn in the mean grey. */
 static void the_mean_stays(void **state)
 {
@@ -465,7 +465,7 @@ static const int32_t known_share[5][8] = {
     {0, 0, 0, 0, 107, 106, 43, 0}, {0, 0, 0, 0, 0, 85, 107, 64},
 };
 
-/** Draws pixel `at` of every row, or column, white on a black picture of 24x24. */
+/** Draws pixel `at` of every row, or column, white on a black image of 24x24. */
 static void draw_line(int32_t at, int32_t turned)
 {
     set_up(1, 24, 24, 0);
@@ -520,7 +520,7 @@ static void shares_of_pixel(int32_t u, int32_t level)
     int32_t sum = 0;
     assert_int_equal(first, across.first[u]);
     assert_true(across.taps[u] <= VF_SCALE_TAPS);
-    for (int32_t k = 0; k < MOST_TAPS; k++) {
+    for (int32_t k = 0; k < TAPS_MAX; k++) {
         assert_int_equal(vf_scale_weight(u, across.size, first + k, inverse_q19), across.share[u][k]);
         sum += across.share[u][k];
     }
@@ -540,7 +540,7 @@ static void weights_of_source_pixels(int32_t level)
         assert_int_equal(given[j], 2 * (edge_at(j + 1, level) - edge_at(j, level)));
 }
 
-/** Supports of all pixels of all levels, for the widest picture and others: their first pixel, weights, sums of
+/** Supports of all pixels of all levels, for the widest image and others: their first pixel, weights, sums of
  *  weights, and at most VF_SCALE_TAPS taps. */
 static void shares_of_every_pixel(void **state)
 {
@@ -575,7 +575,7 @@ static void edges_of_any_step(void **state)
     assert_true(between_two > 1000);
 }
 
-/** All possible picture sizes: the number of pixels of each level, that level 0 covers them, and that they fit the
+/** All possible image sizes: the number of pixels of each level, that level 0 covers them, and that they fit the
  *  memory of the config. */
 static void sizes_of_levels(void **state)
 {
@@ -606,7 +606,7 @@ static void sizes_of_levels(void **state)
         assert_true(last->offset + (uint32_t)(last->pitch * last->height) <= sizeof memory.scale.pixels[0]);
 }
 
-/** Only levels that are searched are made; with one there is nothing to do. */
+/** Only searched levels are made; with one level there is nothing to do. */
 static void levels_searched_are_made(void **state)
 {
     (void)state;
@@ -680,7 +680,7 @@ static void nothing_without_descriptors(void **state)
     }
 }
 
-/** The weights are those of a normal distribution with a sigma of 2 px, and add up to one. */
+/** The weights are those of a normal distribution with sigma 2 px, and sum to one. */
 static void bell_of_two_pixels(void **state)
 {
     static const int32_t weight[] = {VF_SMOOTH_WEIGHTS};

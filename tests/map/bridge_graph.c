@@ -6,48 +6,48 @@
 
 VF_STATIC_ASSERT(VFRONT_MAP, "graph.py needs a config with a map");
 
-/** A keyframe: its pose in its path, what the path says of its errors, its number. */
+/** Keyframe: pose in its chain, variances of that pose, number. */
 struct given_node {
-    double p[3], q[4], position_variance_m2, turn_variance_rad2, length_m;
-    uint32_t path, source;
+    double p[3], q[4], position_variance_m2, rotation_variance_rad2, length_m;
+    uint32_t chain, source;
 };
 struct given_loop {
     double p[3], q[4], sigma_m, sigma_rad;
-    uint32_t a, b; /* in the order of the keyframes */
+    uint32_t a, b; /* nodes in order */
 };
 
-/** Greatest number of keyframes. */
+/** Largest number of keyframes. */
 int graph_room(void) { return VFRONT_KEYFRAMES; }
 
-/** Frames of a turn, over which the scale of the bound falls. */
-int graph_turn(void) { return VF_MAP_TURN; }
+/** Frames of a period, in which the robust scale falls. */
+int graph_turn(void) { return VF_MAP_PERIOD; }
 
-/** Bound of a loop's squared residual. */
+/** Bound of a loop's chi^2. */
 double graph_bound(void) { return VF_MAP_BOUND; }
 
 /** Variances of the edge between two keyframes. */
 void graph_edge(const struct given_node *a, const struct given_node *b, double *m2, double *rad2)
 {
-    struct vf_path_pose pose[2];
+    struct vf_chain_pose pose[2];
     memset(pose, 0, sizeof pose);
     for (int i = 0; i < 2; i++) {
         const struct given_node *n = i ? b : a;
         memcpy(pose[i].position_m, n->p, sizeof n->p);
-        memcpy(pose[i].q_path_cam, n->q, sizeof n->q);
+        memcpy(pose[i].q_chain_cam, n->q, sizeof n->q);
         pose[i].position_variance_m2 = n->position_variance_m2;
-        pose[i].turn_variance_rad2 = n->turn_variance_rad2;
+        pose[i].rotation_variance_rad2 = n->rotation_variance_rad2;
         pose[i].length_m = n->length_m;
     }
     vf_map_edge_variance(&pose[0], &pose[1], m2, rad2);
 }
 
-/** Poses of `count` keyframes in the map after some frames, from those of their path, with all loops new at first; out:
- *  p, q each. weight: of each loop in the end. Returns 0 without memory. */
+/** Poses of `count` keyframes in the map after several frames, from their poses in the chain, with all loops new at
+ *  first. out: p, q each; weight: final weight of each loop. Returns 0 without memory. */
 int graph_solve(const struct given_node *node, int count, const struct given_loop *loop, int loops, int upright,
                 int frames, double (*out)[7], double *weight)
 {
     struct vf_keyframe_entry *ring = calloc(VFRONT_KEYFRAMES, sizeof *ring);
-    struct vf_map_state *m = calloc(1, sizeof *m);
+    struct vf_map_data *m = calloc(1, sizeof *m);
     struct vf_map_work *w = calloc(1, sizeof *w);
     const struct vf_map_graph g = {ring, m, w, NULL};
     if (ring && m && w) {
@@ -56,17 +56,17 @@ int graph_solve(const struct given_node *node, int count, const struct given_loo
         m->scale = VF_MAP_SCALE;
         for (int i = 0; i < VFRONT_KEYFRAMES; i++) m->loop[i].a = VF_NONE;
         for (int i = 0; i < count; i++) {
-            const uint32_t slot = (uint32_t)(count - 1 - i); /* no place is that of the order */
-            struct vf_path_pose *pose = &ring[slot].head.pose;
+            const uint32_t slot = (uint32_t)(count - 1 - i); /* no ring slot equals its node */
+            struct vf_chain_pose *pose = &ring[slot].head.pose;
             ring[slot].head.used = 1;
             memcpy(pose->position_m, node[i].p, sizeof node[i].p);
-            memcpy(pose->q_path_cam, node[i].q, sizeof node[i].q);
+            memcpy(pose->q_chain_cam, node[i].q, sizeof node[i].q);
             pose->position_variance_m2 = node[i].position_variance_m2;
-            pose->turn_variance_rad2 = node[i].turn_variance_rad2;
+            pose->rotation_variance_rad2 = node[i].rotation_variance_rad2;
             pose->length_m = node[i].length_m;
-            pose->path = node[i].path;
+            pose->chain = node[i].chain;
             pose->source = node[i].source;
-            vf_map_of_path(pose, &m->node[slot]);
+            vf_map_from_chain(pose, &m->node[slot]);
             m->order[i] = (uint16_t)slot;
         }
         for (int i = 0; i < loops; i++) {
@@ -80,7 +80,7 @@ int graph_solve(const struct given_node *node, int count, const struct given_loo
         }
         for (int i = 0; i < frames; i++) {
             vf_map_optimise(&g);
-            m->scale = m->scale > VF_MAP_SCALE_FALL ? m->scale / VF_MAP_SCALE_FALL : 1.0;
+            m->scale = m->scale > VF_MAP_SCALE_DECAY ? m->scale / VF_MAP_SCALE_DECAY : 1.0;
         }
         vf_map_edges(&g);
         for (int i = 0; i < count; i++) {

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* An endless flight past landmarks that are drawn without pictures, map_flight.h: once the ring of keyframes is full,
- * nothing grows, whatever the length of the flight.
- *   endless [STEPS] [KIND] [EVERY]    STEPS: 10^6, at least 2,000; KIND: 1 metric motions, 2 state of the IMU, 0 one
- *                                     camera, 3 descriptors without sense, to which no loop is right; standard 1
- * Every EVERY steps (20,000, or a fifth of the flight), 5 % of the landmarks look otherwise, and a frame is not
- * connected with the one before: a new path.
+/* Endless flight past landmarks drawn without images (map_flight.h). Once the ring of keyframes is full nothing grows,
+ * however long the flight.
+ *   endless [STEPS] [KIND] [EVERY]    STEPS: frames, 10^6, at least 2,000; KIND: 1 metric motions, 2 estimator, 0 one
+ *                                     camera, 3 random descriptors, for which no loop is right; standard 1
+ * Every EVERY frames (20,000, or a fifth of the flight) 5 % of the landmarks change their descriptors and the motion
+ * from the previous frame is unknown, so that a new chain begins.
  *
- * A row is a hundredth of the flight, of less than 100,000 steps a tenth: keyframes in the ring, paths among them,
- * steps with an accepted loop [%], accepted loops that are off by more than 0.15 m or 8 degrees, largest error [m]
- * [deg]; steps in which the place in the map is known [%], error of the position in it [m, RMS], squared error over
- * variance of an axis (1 is right); processor time of a step of the five stages: median, largest [us], pages of the
- * process, digest of poses and loops so far. Fails if a loop is wrong, if errors in the map are more than NEES times
- * their variance in any row, if the ring is not full at the end or holds more than it may, if the process grows, if the
- * median of the last tenth exceeds that of the first one behind the filling by half (100,000 steps and
- * more), or if steps that are done again from the same memory end in other bytes. */
+ * A row covers a hundredth of the flight (a tenth below 100,000 frames): keyframes in the ring, chains among them,
+ * frames with an accepted loop [%], accepted loops off by more than 0.15 m or 8 degrees, largest error [m] [deg];
+ * frames with a known pose in the map [%], its position error [m, RMS], squared error over variance of an axis (1 is
+ * right); processor time per frame of the five stages: median, largest [us], pages of the process, digest of poses and
+ * loops so far.
+ *
+ * The program fails if a loop is wrong, if map errors exceed NEES times their variance in a row, if the ring is not
+ * full at the end or overflows, or if the process grows. It also fails if the median of the last tenth exceeds that of
+ * the first full tenth by half (100,000 frames and more), or if frames repeated from the same memory give other
+ * bytes. */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/fixture/stage.h"
 
@@ -26,8 +28,8 @@
 
 #define WRONG_M 0.15
 #define WRONG_DEG 8.0
-#define EVENT 20000 /* most steps between two changes of the hall */
-#define AGAIN 50    /* steps that are done again */
+#define EVENT 20000 /* most frames between two changes of the hall */
+#define AGAIN 50    /* frames that are repeated */
 #define SLOWER 1.5
 #define NEES 3.0
 
@@ -35,7 +37,7 @@ static uint64_t event_every;
 static struct map_flight flight, flight_then;
 static struct vf_memory memory_then;
 
-/** Figures of a row. */
+/** Values of a row. */
 struct row {
     uint32_t steps, accepted, wrong, placed;
     double worst_m, worst_deg, square_m2, nees;
@@ -63,8 +65,8 @@ static uint64_t mix(uint64_t digest, const void *data, size_t bytes)
     return digest;
 }
 
-/** Errors of a loop beside where the camera was then. */
-static void judge(const vfront_loop_t *l, double *off_m, double *off_deg)
+/** Errors of a loop against the true pose. */
+static void loop_errors(const vfront_loop_t *l, double *off_m, double *off_deg)
 {
     struct map_flight then = {.frame = l->frame, .lap = flight.lap};
     double R[9], p[3], square = 0.0, turn = 0.0;
@@ -83,29 +85,29 @@ static void judge(const vfront_loop_t *l, double *off_m, double *off_deg)
     *off_deg = 2.0 * asin(fmin(1.0, sqrt(turn / 8.0))) * 57.29577951308232;
 }
 
-/** Error of the position in the map, in a row. The map has the axes of the first camera, or of the hall. */
-static void judge_map(struct row *row)
+/** Error of the position in the map, added to a row. Map axes are those of the first camera, or of the hall. */
+static void map_error(struct row *row)
 {
     const struct map_flight first = {.lap = flight.lap};
-    vfront_map_t told;
+    vfront_map_t output;
     double R0[9], p0[3], R[9], p[3], square = 0.0;
-    vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &told);
-    if (told.state != VFRONT_MAP_GOOD || !(told.sigma_m > 0.0)) return;
+    vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &output);
+    if (output.state != VFRONT_MAP_GOOD || !(output.sigma_m > 0.0)) return;
     map_pose(&first, R0, p0);
-    vf_quaternion_matrix(told.q_map_odom, R);
-    vf_transform_double(R, told.position_m, p);
+    vf_quaternion_matrix(output.q_map_odom, R);
+    vf_transform_double(R, output.position_m, p);
     for (int k = 0; k < 3; k++) {
         double want = flight.kind == MAP_NAV ? flight.p[k] : 0.0;
         for (int n = 0; n < 3 && flight.kind != MAP_NAV; n++) want += R0[3 * n + k] * (flight.p[n] - p0[n]);
-        square += (p[k] + told.t_map_odom_m[k] - want) * (p[k] + told.t_map_odom_m[k] - want);
+        square += (p[k] + output.t_map_odom_m[k] - want) * (p[k] + output.t_map_odom_m[k] - want);
     }
     row->placed++;
     row->square_m2 += square;
-    row->nees += square / (3.0 * told.sigma_m * told.sigma_m);
+    row->nees += square / (3.0 * output.sigma_m * output.sigma_m);
 }
 
-/** One step. time_us: of the stages. */
-static void go(struct row *row, uint64_t *digest, double *time_us)
+/** One frame. time_us: processor time of the stages. */
+static void run_step(struct row *row, uint64_t *digest, double *time_us)
 {
     const int event = flight.frame && flight.frame % event_every == 0;
     int accepted = 0;
@@ -119,13 +121,13 @@ static void go(struct row *row, uint64_t *digest, double *time_us)
         const vfront_loop_t *l = &memory.loop.loop[i];
         double m, deg;
         if (l->state != VFRONT_LOOP_ACCEPTED) continue;
-        judge(l, &m, &deg);
+        loop_errors(l, &m, &deg);
         accepted = 1;
         row->wrong += flight.kind == MAP_NONSENSE || m > WRONG_M || deg > WRONG_DEG;
         row->worst_m = fmax(row->worst_m, m);
         row->worst_deg = fmax(row->worst_deg, deg);
     }
-    judge_map(row);
+    map_error(row);
     row->accepted += (uint32_t)accepted;
     row->steps++;
     *digest = mix(*digest, &memory.keyframe.now[step.parity], sizeof memory.keyframe.now[0]);
@@ -139,21 +141,21 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/** Number of paths of which there are keyframes. */
-static uint32_t count_paths(void)
+/** Number of chains with keyframes. */
+static uint32_t count_chains(void)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < VFRONT_KEYFRAMES; i++) {
         const struct vf_keyframe *own = &memory.keyframe.ring[i].head;
         int known = !own->used;
         for (uint32_t k = 0; k < i; k++)
-            known |= memory.keyframe.ring[k].head.used && memory.keyframe.ring[k].head.pose.path == own->pose.path;
+            known |= memory.keyframe.ring[k].head.used && memory.keyframe.ring[k].head.pose.chain == own->pose.chain;
         count += !known;
     }
     return count;
 }
 
-/** Steps that are done again from the same memory end in the same bytes. */
+/** Frames repeated from the same memory give the same bytes. */
 static int same_again(void)
 {
     struct row row = {0};
@@ -162,12 +164,12 @@ static int same_again(void)
     memory_then = memory;
     flight_then = flight;
     const uint64_t dice_then = dice;
-    for (int i = 0; i < AGAIN; i++) go(&row, &first, &us);
+    for (int i = 0; i < AGAIN; i++) run_step(&row, &first, &us);
     const uint64_t ring = mix(0, memory.keyframe.ring, sizeof memory.keyframe.ring);
     memory = memory_then;
     flight = flight_then;
     dice = dice_then;
-    for (int i = 0; i < AGAIN; i++) go(&row, &second, &us);
+    for (int i = 0; i < AGAIN; i++) run_step(&row, &second, &us);
     return first == second && ring == mix(0, memory.keyframe.ring, sizeof memory.keyframe.ring);
 }
 
@@ -193,7 +195,7 @@ int main(int argc, char **argv)
            "worst m", "deg", "placed", "map m", "NEES", "us", "most us", "pages", "digest");
     for (long r = 0; r < rows; r++) {
         struct row row = {0};
-        for (long i = 0; i < each; i++) go(&row, &digest, &time[i]);
+        for (long i = 0; i < each; i++) run_step(&row, &digest, &time[i]);
         qsort(time, (size_t)each, sizeof *time, by_size);
         const uint32_t count = memory.keyframe.now[step.parity].count;
         const long held = pages();
@@ -208,7 +210,7 @@ int main(int argc, char **argv)
         const double placed = row.placed ? row.placed : 1;
         printf("%9ld %5" PRIu32 " %5" PRIu32 " %6.1f %5" PRIu32
                " %7.3f %6.2f %6.1f %7.3f %6.2f %8.0f %8.0f %7ld  %016" PRIx64 "\n",
-               (r + 1) * each, count, count_paths(), 100.0 * row.accepted / row.steps, row.wrong, row.worst_m,
+               (r + 1) * each, count, count_chains(), 100.0 * row.accepted / row.steps, row.wrong, row.worst_m,
                row.worst_deg, 100.0 * row.placed / row.steps, sqrt(row.square_m2 / placed), row.nees / placed,
                time[each / 2], time[each - 1], held, digest);
         fflush(stdout);

@@ -1,21 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The pose graph beside SciPy's least squares over the same edges, in its own arithmetic (rotation vectors, finite differences, robust cost).
+"""Compares the pose graph with SciPy's least squares over the same edges. The reference uses rotation vectors, finite differences and the robust cost.
 
     graph.py BRIDGE.so [--quick]
 
-Drawn flights in laps, whose loops all come at once: odometry that drifts, loops with noise, and wrong loops. For each flight: loops without weight in the
-end, ATE of the odometry, of the map after one turn and after four, of SciPy's minimum [m]; largest distance between map and minimum after one turn and
-after four, in deviations of a loop (0.02 m, 0.005 rad); and cost over that of the minimum. Fails if the distance after four turns is above 0.25, if the
-ATE after one is above 1.25 times that of the minimum, or that above a third of the odometry's."""
+Synthetic flights in laps, whose loops all arrive at once: odometry with drift, loops with noise, and wrong loops. For
+each flight: loops without weight in the end, ATE of the odometry, of the map after one turn and after four, of
+SciPy's minimum [m]; largest distance between map and minimum after one turn and after four, in deviations of a loop
+(0.02 m, 0.005 rad); and cost over that of the minimum. Fails if the distance after four optimizer turns is above
+0.25, if the ATE after one is above 1.25 times that of the minimum, or that above a third of the odometry's."""
 import argparse
 import ctypes
 import sys
 
 import numpy as np
-from scipy.optimize import least_squares
-from scipy.sparse import lil_matrix
-from scipy.spatial.transform import Rotation
+
+try:
+    from scipy.optimize import least_squares
+    from scipy.sparse import lil_matrix
+    from scipy.spatial.transform import Rotation
+except ImportError:
+    print("skipped: no scipy")
+    sys.exit(77)
 
 METRIC, NAV = 2, 3
 
@@ -74,8 +80,8 @@ def draw(rng, count, laps, upright, wrong, apart):
 def solve(lib, nodes, loops, upright, frames):
     out, weight = np.zeros((len(nodes), 7)), np.zeros(max(1, len(loops)))
     given = (Node * len(nodes))(*nodes)
-    ways = (Loop * max(1, len(loops)))(*loops)
-    assert lib.graph_solve(given, len(nodes), ways, len(loops), upright, frames, out.ctypes.data_as(ctypes.c_void_p), weight.ctypes.data_as(ctypes.c_void_p))
+    loops_in = (Loop * max(1, len(loops)))(*loops)
+    assert lib.graph_solve(given, len(nodes), loops_in, len(loops), upright, frames, out.ctypes.data_as(ctypes.c_void_p), weight.ctypes.data_as(ctypes.c_void_p))
     return out, weight
 
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* keyframe: poses of a path beside the sum of its motions in double precision; when a frame becomes a keyframe, also
- * where all tracks outlast the flight; that it comes into the ring a step later, and that a step which is done twice
- * leaves the same ring; which one makes room when the ring is full, beside densities in double precision; what begins a
- * new path. */
+/* keyframe: poses of a chain against the sum of its motions in double precision; when a frame becomes a keyframe, also
+ * where all tracks survive the flight; that it enters the ring one frame later, and that a repeated frame gives the
+ * same ring; evictions from a full ring against densities in double precision; what begins a new chain. */
 #include "tests/fixture/stage.h"
 
 #if VFRONT_MAP
@@ -29,7 +28,7 @@ static void run(void)
     map_next(&flight);
 }
 
-/** Poses are those of the camera but for the errors of the motions; with a state of the IMU in its axes. */
+/** Poses are those of the camera up to the errors of the motions; with an estimator, in its axes. */
 static void poses(void **state)
 {
     (void)state;
@@ -50,12 +49,12 @@ static void poses(void **state)
             if (frame > 1 || kind == MAP_STEREO)
                 assert_true(sqrt(off) < (kind == MAP_NAV ? 0.15 : 0.03 + 0.003 * frame));
         }
-        assert_int_equal(now()->pose.source, kind == MAP_NAV ? VF_PATH_NAV : VF_PATH_METRIC);
+        assert_int_equal(now()->pose.source, kind == MAP_NAV ? VF_CHAIN_NAV : VF_CHAIN_METRIC);
         assert_true(now()->pose.length_m > 30.0);
     }
 }
 
-/** A keyframe comes into the ring a step later, where nothing else changes; and once more, if the step is repeated. */
+/** A keyframe enters the ring one frame later, where nothing else changes. The same when the frame is repeated. */
 static void a_step_later(void **state)
 {
     int made = 0;
@@ -68,8 +67,8 @@ static void a_step_later(void **state)
         run();
         if (last.due) {
             made++;
-            assert_memory_equal(&memory.keyframe.ring[last.slot].set, &before.place.set[step.parity ^ 1],
-                                sizeof(struct vf_place_set));
+            assert_memory_equal(&memory.keyframe.ring[last.slot].set, &before.recall.set[step.parity ^ 1],
+                                sizeof(struct vf_keyframe_points));
             assert_memory_equal(&memory.keyframe.ring[last.slot].head, &last.last, sizeof last.last);
             memcpy(&before.keyframe.ring[last.slot], &memory.keyframe.ring[last.slot], sizeof before.keyframe.ring[0]);
         }
@@ -86,7 +85,7 @@ static void a_step_later(void **state)
     assert_int_equal(now()->count, now()->due);
 }
 
-/** A frame in which all tracks go on and the camera has moved by `metres` to the side; its points are as they are. */
+/** Frame in which all tracks survive and the camera has moved by `metres` to the side; its points stay as they are. */
 static void slide(double metres)
 {
     static struct vf_views v;
@@ -99,13 +98,13 @@ static void slide(double metres)
     memory.ego.metric.R[0] = memory.ego.metric.R[4] = memory.ego.metric.R[8] = 1.0f;
     memory.ego.metric.t[0] = (float)-metres;
     memory.ego.metric.state = VFRONT_MOTION_GOOD;
-    memory.place.set[step.parity] = memory.place.set[step.parity ^ 1];
-    vf_keyframe_look(&v.keyframe, &step);
+    memory.recall.set[step.parity] = memory.recall.set[step.parity ^ 1];
+    vf_keyframe_make_view(&v.keyframe, &step);
     vf_keyframe_host(&v.keyframe);
 }
 
-/** Where all tracks go on, a frame that has moved by a tenth of the distance of the points is a keyframe, in either
- *  direction, and none before; where no distance is known, none is. */
+/** With all tracks alive a frame becomes a keyframe after a motion of a tenth of the point distance, in either
+ *  direction, and not before. Without a known distance it does not. */
 static void moved(void **state)
 {
     (void)state;
@@ -116,12 +115,12 @@ static void moved(void **state)
         int ranged = 0, made = 0;
         begin(MAP_STEREO);
         for (int i = 0; i < 60; i++) {
-            struct vf_place_point *p = &memory.place.set[1].point[i];
+            struct vf_keyframe_point *p = &memory.recall.set[1].point[i];
             p->range_m = turn < 2 || i % 5 == 0 ? 0.0f : (float)(scale * map_real(0.5, 4.0));
             ranged += p->range_m > 0.0f;
             if (p->range_m > 0.0f) inverse += 1.0 / (double)p->range_m;
         }
-        memory.place.set[1].count = 60;
+        memory.recall.set[1].count = 60;
         const double most = ranged ? 0.1 * ranged / inverse : 1e9, each = most * map_real(0.05, 0.2);
         slide(0.0);
         assert_int_equal(now()->due, 1);
@@ -139,12 +138,12 @@ static void moved(void **state)
     }
 }
 
-/** 1 if keyframe a of the ring stays longer than b where both show one place: if it alone was found again of late; if
- *  both were, the older one; if neither was, the younger one. Those that were loaded are older than all others; of two
- *  of one age the one stays that is farther back in the ring. */
-static int stays(int a, int b)
+/** 1 if keyframe a of the ring is kept longer than its neighbour b: if only a was confirmed lately; if both were, the
+ *  older; if neither was, the younger. Loaded ones are older than all others. Of two of one age the one with the
+ *  greater ring slot is kept. */
+static int outranks(int a, int b)
 {
-    const struct vf_map_state *m = &memory.map.state[step.parity ^ 1];
+    const struct vf_map_data *m = &memory.map.data[step.parity ^ 1];
     const struct vf_keyframe *k[2] = {&memory.keyframe.ring[a].head, &memory.keyframe.ring[b].head};
     const int late[2] = {m->made - m->seen[a] <= 8 * VFRONT_KEYFRAMES, m->made - m->seen[b] <= 8 * VFRONT_KEYFRAMES};
     if (late[0] != late[1]) return late[0];
@@ -153,20 +152,20 @@ static int stays(int a, int b)
     return late[0] == (k[0]->frame < k[1]->frame);
 }
 
-/** Density at a keyframe of those that stay longer, in double precision: in the map of the frame before, or in its
- *  path. */
+/** Density at a keyframe of those kept longer, in double precision: in the map of the previous frame, or in its
+ *  chain. */
 static double density(int i)
 {
     const struct vf_keyframe_entry *r = memory.keyframe.ring;
-    const struct vf_map_state *m = &memory.map.state[step.parity ^ 1];
+    const struct vf_map_data *m = &memory.map.data[step.parity ^ 1];
     double sum = 1.0;
     for (int k = 0; k < VFRONT_KEYFRAMES; k++) {
         const int in_map = m->placed_node[i] && m->placed_node[k];
         const double *p[2] = {r[i].head.pose.position_m, r[k].head.pose.position_m},
-                     *q[2] = {r[i].head.pose.q_path_cam, r[k].head.pose.q_path_cam};
+                     *q[2] = {r[i].head.pose.q_chain_cam, r[k].head.pose.q_chain_cam};
         double d2 = 0.0, half = 0.0;
         if (in_map) p[0] = m->node[i].p, p[1] = m->node[k].p, q[0] = m->node[i].q, q[1] = m->node[k].q;
-        if (k == i || !stays(k, i) || (!in_map && r[k].head.pose.path != r[i].head.pose.path)) continue;
+        if (k == i || !outranks(k, i) || (!in_map && r[k].head.pose.chain != r[i].head.pose.chain)) continue;
         for (int n = 0; n < 3; n++) d2 += pow(p[0][n] - p[1][n], 2.0);
         for (int n = 0; n < 4; n++) half += q[0][n] * q[1][n];
         sum += 1.0 / (d2 + 2.0 * (1.0 - cos(2.0 * acos(fmin(1.0, fabs(half))))) + 0.25);
@@ -174,8 +173,8 @@ static double density(int i)
     return sum;
 }
 
-/** Density that a key tells: six bits of it behind the first one. */
-static double told_density(uint64_t key)
+/** Density in a key: six bits after the first. */
+static double output_density(uint64_t key)
 {
     const uint32_t bits = (uint32_t)(key >> 49 & 0x3fffu) << 17;
     float value;
@@ -183,12 +182,12 @@ static double told_density(uint64_t key)
     return (double)value;
 }
 
-/** A full ring: keyframes of this path and of another one, a third of them in one place; of turn 3 on most of them in
- *  the map, elsewhere than in their paths; of turn 6 on some neither of this path nor in the map; of turn 9 on two
- *  thirds of two maps that were loaded and are alike. */
+/** Full ring: keyframes of this and another chain, a third of them at one place. From round 3 on most have a pose in
+ *  the map, different from their chain. From round 6 on some are neither in this chain nor in the map. From round 9 on
+ *  two thirds come from two loaded maps that are alike. */
 static void fill(int turn)
 {
-    struct vf_map_state *m = &memory.map.state[step.parity];
+    struct vf_map_data *m = &memory.map.data[step.parity];
     m->made = 100000;
     for (int i = 0; i < VFRONT_KEYFRAMES; i++) {
         struct vf_keyframe *k = &memory.keyframe.ring[i].head;
@@ -197,11 +196,11 @@ static void fill(int turn)
         k->used = 1;
         k->frame = 1 + ((uint64_t)i * 37) % VFRONT_KEYFRAMES;
         if (turn > 8 && i % 3) k->frame = (uint64_t)i / 3, k->origin = (uint64_t)(i % 3);
-        k->pose.path = now()->pose.path + (turn > 5 || turn < 3 ? i % 7 == 0 : 0);
-        k->pose.source = VF_PATH_METRIC;
+        k->pose.chain = now()->pose.chain + (turn > 5 || turn < 3 ? i % 7 == 0 : 0);
+        k->pose.source = VF_CHAIN_METRIC;
         for (int n = 0; n < 3; n++) k->pose.position_m[n] = map_real(-at, at);
-        k->pose.q_path_cam[0] = cos(half), k->pose.q_path_cam[2] = sin(half);
-        m->placed_node[i] = turn < 3 ? k->pose.path != now()->pose.path : i % 5 > 0;
+        k->pose.q_chain_cam[0] = cos(half), k->pose.q_chain_cam[2] = sin(half);
+        m->placed_node[i] = turn < 3 ? k->pose.chain != now()->pose.chain : i % 5 > 0;
         vf_map_identity(&m->node[i]);
         for (int n = 0; n < 3; n++) m->node[i].p[n] = map_real(-at, at);
         m->seen[i] = m->made - (uint32_t)map_real(0.0, turn % 3 == 1 ? 1.0 : 16.0 * VFRONT_KEYFRAMES);
@@ -213,15 +212,15 @@ static void fill(int turn)
     }
 }
 
-/** Keyframe i is lost: of this run, but neither of the path of this frame nor in the map. */
+/** 1 if keyframe i is lost: of this run, but neither in this frame's chain nor in the map. */
 static int lost(int i)
 {
     const struct vf_keyframe *k = &memory.keyframe.ring[i].head;
-    return !memory.map.state[step.parity ^ 1].placed_node[i] && !k->origin && k->pose.path != now()->pose.path;
+    return !memory.map.data[step.parity ^ 1].placed_node[i] && !k->origin && k->pose.chain != now()->pose.chain;
 }
 
-/** Lost ones make room first; then the one around which those that stay longer are densest; but none of the last
- *  VF_KEYFRAME_RECENT frames of this run. Keys of all others differ. */
+/** Lost keyframes are evicted first, then the one where those kept longer are densest, but none of the last
+ *  VF_KEYFRAME_RECENT_FRAMES frames of this run. The keys of all others differ. */
 static void full(void **state)
 {
     (void)state;
@@ -235,7 +234,7 @@ static void full(void **state)
         fill(turn);
         *now() = (struct vf_keyframe_now){
             .pose = now()->pose, .count = VFRONT_KEYFRAMES, .last = {.frame = last, .used = 1}};
-        now()->last.pose.path = now()->pose.path + 1; /* so that this frame is one */
+        now()->last.pose.chain = now()->pose.chain + 1; /* makes this frame a keyframe */
         flight.frame = last + 3 + (uint64_t)(step.parity == (int32_t)(last % 2));
         flight.frame += (uint64_t)(flight.frame % 2 == (uint64_t)step.parity);
         run();
@@ -246,47 +245,48 @@ static void full(void **state)
         for (int i = 0; i < VFRONT_KEYFRAMES; i++) {
             const struct vf_keyframe *k = &memory.keyframe.ring[i].head;
             const int recent = !k->origin && k->frame + 48 > last;
-            const uint64_t key = memory.keyframe.crowd[i];
-            for (int n = 0; n < i; n++) assert_true(key == 1 || key != memory.keyframe.crowd[n]);
+            const uint64_t key = memory.keyframe.evict_key[i];
+            for (int n = 0; n < i; n++) assert_true(key == 1 || key != memory.keyframe.evict_key[n]);
             assert_true(recent == (key == 1));
-            const double told = told_density(key), want = density(i);
-            if (!recent && (told > want * 1.00001 || told < want / 1.016))
-                fail_msg("turn %d, keyframe %d: density %g, want %g", turn, i, told, want);
+            const double output = output_density(key), want = density(i);
+            if (!recent && (output > want * 1.00001 || output < want / 1.016))
+                fail_msg("turn %d, keyframe %d: density %g, want %g", turn, i, output, want);
             assert_true(!recent || i != slot);
             if (!recent && lost(i) == any) most = fmax(most, density(i));
         }
         assert_int_equal(lost(slot), any);
         assert_int_equal(any, turn > 5);
         assert_true(density(slot) > most / 1.016);
-        assert_true(memory.keyframe.crowd[slot] == memory.keyframe.densest);
-        for (int i = 0; i < VFRONT_KEYFRAMES; i++) assert_true(memory.keyframe.crowd[i] <= memory.keyframe.densest);
+        assert_true(memory.keyframe.evict_key[slot] == memory.keyframe.evict_max);
+        for (int i = 0; i < VFRONT_KEYFRAMES; i++)
+            assert_true(memory.keyframe.evict_key[i] <= memory.keyframe.evict_max);
     }
 }
 
-/** A frame that nothing connects with the one before begins a path, and so does another source. */
-static void paths(void **state)
+/** A frame without a motion from the previous one begins a chain, and so does another source. */
+static void chains(void **state)
 {
-    uint32_t path;
+    uint32_t chain;
     (void)state;
     shake(70);
     begin(MAP_STEREO);
     for (int i = 0; i < 20; i++) run();
-    path = now()->pose.path;
-    assert_int_equal(path, 1);
+    chain = now()->pose.chain;
+    assert_int_equal(chain, 1);
     map_frame(&flight, &step);
     memory.ego.metric.state = memory.ego.relative.state = VFRONT_MOTION_FEW;
     map_stages(&step);
     map_next(&flight);
-    assert_int_equal(now()->pose.path, path + 1);
-    assert_int_equal(now()->pose.source, VF_PATH_NONE);
+    assert_int_equal(now()->pose.chain, chain + 1);
+    assert_int_equal(now()->pose.source, VF_CHAIN_NONE);
     run();
-    assert_int_equal(now()->pose.path, path + 1);
+    assert_int_equal(now()->pose.chain, chain + 1);
     map_frame(&flight, &step);
     memory.ego.metric.state = VFRONT_MOTION_UNSURE;
     map_stages(&step);
     map_next(&flight);
-    assert_int_equal(now()->pose.path, path + 2);
-    assert_int_equal(now()->pose.source, VF_PATH_TURNS);
+    assert_int_equal(now()->pose.chain, chain + 2);
+    assert_int_equal(now()->pose.source, VF_CHAIN_ROTATIONS);
     /* too few points: no keyframe */
     for (int i = 0; i < 6; i++) {
         map_frame(&flight, &step);
@@ -297,7 +297,7 @@ static void paths(void **state)
     }
 }
 
-/** Rotation matrices as quaternions, every way round. */
+/** Rotation matrices as quaternions, all branches. */
 static void quaternions(void **state)
 {
     (void)state;
@@ -317,9 +317,9 @@ static void quaternions(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(poses), cmocka_unit_test(a_step_later),
-                                       cmocka_unit_test(moved), cmocka_unit_test(full),
-                                       cmocka_unit_test(paths), cmocka_unit_test(quaternions)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(poses),  cmocka_unit_test(a_step_later),
+                                       cmocka_unit_test(moved),  cmocka_unit_test(full),
+                                       cmocka_unit_test(chains), cmocka_unit_test(quaternions)};
     return cmocka_run_group_tests_name("keyframe", tests, NULL, NULL);
 }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Kidnapped: a front end that wakes up somewhere in a place of which it has a map, rendered.
+"""Relocalization ("kidnapped robot") on rendered flights: a front end starts at a random pose within a map that it has loaded.
 
     tests/map/kidnapped.py build/config/map/replay [--trials N] [--only WORD] [--seconds S] [--set NAME=VALUE ...] [--jobs N]
 
-A flight along a trajectory makes a map and saves it. Each trial begins anew with that map at a random moment of the same trajectory, other noise on its
-pictures, without a state of the IMU, and has one second (20 frames). Found: VFRONT_MAP_GOOD within it. Wrong: the first pose in the map is off by more than
+A flight along a trajectory builds a map and saves it. Each trial loads that map and starts at a random moment of the same trajectory, with other image
+noise and without an IMU state, and has one second (20 frames). Found: VFRONT_MAP_GOOD within it. Wrong: the first pose in the map is off by more than
 0.3 m or 8 degrees. Fails if fewer than 95 % are found, or one is wrong.
 
 --jobs     Runs of replay at a time, as many as there are processors.
@@ -43,7 +43,7 @@ def poses(path):
 
 
 def run(args, source, out, frames, words):
-    command = [str(args.replay), str(source), "--quiet", "--out", str(out), "--no-gyro", "--set", "window=0", "--set", "map=1", "--frames", str(frames)] + RENDERED + words
+    command = [str(args.replay), str(source), "--quiet", "--out", str(out), "--no-gyro", "--set", "vio=0", "--set", "map=1", "--frames", str(frames)] + RENDERED + words
     for value in args.set:
         command += ["--set", value]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -54,7 +54,7 @@ def run(args, source, out, frames, words):
 def trial(out, start_s, times_of_map, truth_of_map):
     """Frames until found (0: not found), and errors of the first pose in the map [m, deg]. start_s: of the trial in the flight that made the map, of which
     the truth, in axes of the map, is interpolated between two frames."""
-    times, found = poses(out / "trajectory_map_told.txt")
+    times, found = poses(out / "trajectory_map_online.txt")
     t0, _ = poses(out / "truth.txt")
     if not found:
         return 0, 0.0, 0.0
@@ -77,7 +77,7 @@ def fly(args, name, pool):
         words = ["--render", f"smooth_ms={smooth}"]
         pool.submit(run, args, file, out, HZ * args.seconds, words + ["--render", f"from_ms={1000 * first}", "--map-save", str(image)]).result()
         t0, truth = poses(out / "truth.txt")
-        times, mapped = poses(out / "trajectory_map_told.txt")
+        times, mapped = poses(out / "trajectory_map_online.txt")
         k = min(HZ, len(mapped) - 1)  # in axes of the map, which began at the first frame of its path
         to_map = mapped[k] @ np.linalg.inv(truth[int(np.argmin(np.abs(t0 - times[k])))])
         truth = [to_map @ T for T in truth]

@@ -8,9 +8,11 @@
 --seconds  Of half a lap, 15: a piece of the trajectory that is flown there and back, as it was flown, three times.
 --out      Keeps what replay writes, in a folder of each flight.
 
-Laps: error of the position in each frame, as told in that frame, beside ground truth, in axes that fit best over the first quarter of the first lap [m, RMS of
-a lap]; ATE: over the whole flight, in axes that fit best (rotation and translation), of the map after all corrections. Fails if the ATE of the map is above a third of the odometry's where that is
-0.1 m or more, above it where it is less, or if the map's error of the third lap is above 1.5 times that of the second and 0.05 m more."""
+Laps: error of the position in each frame, as reported in that frame, against ground truth, in axes that fit best over
+the first quarter of the first lap [m, RMS of a lap]; ATE: over the whole flight, in axes that fit best (rotation and
+translation), of the map after all corrections. Fails if the ATE of the map is above a third of the odometry's where
+that is 0.1 m or more, above it where it is less, or if the map's error of the third lap is above 1.5 times that of
+the second and 0.05 m more."""
 import argparse
 import concurrent.futures
 import os
@@ -87,7 +89,7 @@ def fly(args, name):
         path = pathlib.Path(folder) / (source + ".txt")
         frames = int(HZ * there_and_back(file, path, first, args.seconds)) - HZ
         command = [str(args.replay), str(path), "--quiet", "--out", str(out), "--set", "map=1", "--frames", str(frames), "--render", f"smooth_ms={smooth}"] + RENDERED
-        command += ["--set", "window=1"] if imu else ["--set", "window=0", "--no-gyro"]
+        command += ["--set", "vio=1"] if imu else ["--set", "vio=0", "--no-gyro"]
         for value in args.set:
             command += ["--set", value]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -95,7 +97,7 @@ def fly(args, name):
             return f"{name:13s} {' '.join(command)}: exit code {done.returncode}\n{done.stderr}", [f"{name}: replay failed"]
         before, laps, _ = errors(out / ("trajectory_state.txt" if imu else "trajectory.txt"), out / ("truth_state.txt" if imu else "truth.txt"))
         after, _, _ = errors(out / "trajectory_map.txt", out / "truth.txt")
-        _, mapped, share = errors(out / "trajectory_map_told.txt", out / "truth.txt")
+        _, mapped, share = errors(out / "trajectory_map_online.txt", out / "truth.txt")
     row = f"{name:13s} {frames:6d} {before:15.3f} {after:6.3f} {after / before:7.2f}   " + " ".join(f"{e:6.3f}" for e in laps) + "  " + " ".join(f"{e:6.3f}" for e in mapped)
     holds = after <= (before / 3 if before >= 0.1 else before) and mapped[2] <= 1.5 * mapped[1] + 0.05
     return f"{row} {100 * share:10.1f} %", [] if holds else [f"{name}: ATE {before:.3f} m, in the map {after:.3f} m"]

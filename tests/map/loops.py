@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Places seen again and loops, on recorded sequences and on rendered flights along recorded trajectories, beside ground truth.
+"""Place recognition and loops against ground truth, on recorded sequences and on rendered flights along recorded trajectories.
 
     tests/map/loops.py build/config/map/replay [--quick] [--only WORD] [--seconds S] [--all-pairs] [--set NAME=VALUE ...] [--of FOLDER] [--jobs N]
 
@@ -9,20 +9,20 @@
 --seconds    Of each rendered flight, else 40; 80 of rotation.
 --all-pairs  Of the kitchen also what OpenCV's ORB finds when it compares every frame with all frames before it that it may be a revisit of.
 --jobs       Sets at a time, as many as there are processors.
---of         Judges what a run of replay has written to a folder, and runs none.
+--of         Evaluates the output folder of an earlier run of replay, and runs none.
 
 Host port, tuning as it stands but for `map`, and `window` where there are two cameras. Sequences lie in $VFRONT_DATA or ../shared/data beside the
 project; what is missing is skipped. Exit status: 77 if all are, 1 if a loop is wrong or a bound of BOUNDS does not hold, else 0.
 
 frames   Frames with ground truth.
 revisits Frames that come back: within 0.25 m and 20 degrees of an earlier frame, from which the camera was farther away in between, and which is 100
-         frames old, or connected with them by 3 tracks at most: what tracks still connect is the odometry's, and no candidate (src/map/place.h).
+         frames old, or connected with them by 3 tracks at most: what tracks still connect is the odometry's, and no candidate (src/map/recall.h).
 recall   Of these, those with an accepted loop [%]. Bounds hold from 20 revisits on.
 loops    Accepted ones. wrong: those whose pose is off by more than 0.15 m or 8 degrees; where the pose has no length, by more than 8 degrees of
          rotation or, where there is one, of direction.
 worst    Largest errors of the accepted loops: translation [m], rotation, direction [deg].
 alone... Loops in the other states.
-ORB      With --all-pairs: share of the revisits [%] in which a pair of pictures has 25 inliers and 30 % of its matches on an essential matrix.
+ORB      With --all-pairs: share of the revisits [%] in which a pair of images has 25 inliers and 30 % of its matches on an essential matrix.
 """
 import argparse
 import concurrent.futures
@@ -45,19 +45,19 @@ RENDERED = ["--render", "width_px=480", "--render", "height_px=320", "--set", "e
 # Name: data, words for replay.
 SETS = {
     "kitchen": ("kitchen_revisits", []),
-    "mh01": ("euroc_mh01_a", ["--set", "window=1"]),
-    "v101": ("euroc_v101_static_a", ["--set", "window=1"]),
-    "kitti05": ("kitti05_vio", ["--set", "window=1"]),
-    "kitti01": ("kitti01_stereo", ["--set", "window=1"]),
+    "mh01": ("euroc_mh01_a", ["--set", "vio=1"]),
+    "v101": ("euroc_v101_static_a", ["--set", "vio=1"]),
+    "kitti05": ("kitti05_vio", ["--set", "vio=1"]),
+    "kitti01": ("kitti01_stereo", ["--set", "vio=1"]),
     "kitti00": ("kitti00_mono_a", []),
     "tartanair": ("tartanair_mono_depth_a", []),
     "tsukuba": ("newtsukuba_mono_a", []),
     "hut": ("hut_synthetic", []),
-    "circle": ("trajectories/kaist_circle_head.txt", ["--set", "window=1", "--render", "from_ms=60000", "--render", "smooth_ms=300"]),
-    "infinite": ("trajectories/kaist_infinite_fast.txt", ["--set", "window=1", "--render", "from_ms=60000", "--render", "smooth_ms=400"]),
-    "rotation": ("trajectories/kaist_rotation.txt", ["--set", "window=1", "--render", "from_ms=60000", "--render", "smooth_ms=300"]),
-    "v102": ("trajectories/euroc_V1_02.txt", ["--set", "window=1", "--render", "from_ms=20000"]),
-    "v202": ("trajectories/euroc_V2_02.txt", ["--set", "window=1", "--render", "from_ms=20000"]),
+    "circle": ("trajectories/kaist_circle_head.txt", ["--set", "vio=1", "--render", "from_ms=60000", "--render", "smooth_ms=300"]),
+    "infinite": ("trajectories/kaist_infinite_fast.txt", ["--set", "vio=1", "--render", "from_ms=60000", "--render", "smooth_ms=400"]),
+    "rotation": ("trajectories/kaist_rotation.txt", ["--set", "vio=1", "--render", "from_ms=60000", "--render", "smooth_ms=300"]),
+    "v102": ("trajectories/euroc_V1_02.txt", ["--set", "vio=1", "--render", "from_ms=20000"]),
+    "v202": ("trajectories/euroc_V2_02.txt", ["--set", "vio=1", "--render", "from_ms=20000"]),
     "circle mono": ("trajectories/kaist_circle_head.txt", ["--mono", "--render", "from_ms=60000", "--render", "smooth_ms=300"]),
 }
 # Least recall [%].
@@ -122,7 +122,7 @@ class Truth:
         return back
 
 
-def judge(loop, truth):
+def loop_errors(loop, truth):
     """Errors of a loop: translation [m], rotation, direction [deg]; 0 where it has none."""
     before, now = int(loop["candidate_frame"]), int(loop["frame"])
     if before not in truth.R or now not in truth.R:
@@ -180,7 +180,7 @@ def table(name, out, all_pairs):
     truth, loops = Truth(out), list(csv.DictReader((out / "loops.csv").open()))
     back, accepted, errors = truth.revisits(), [r for r in loops if r["accepted"] == "1"], []
     for loop in accepted:
-        error = judge(loop, truth)
+        error = loop_errors(loop, truth)
         if error:
             errors.append(error)
             if error[0] > WRONG_M or error[1] > WRONG_DEG or error[2] > WRONG_DEG:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* map: drawn flights in laps beside where the camera was: errors with the map stay, those without it grow; T_map_odom
- * changes at the ends of turns alone; a path that is cut is lost, and found at once, in the right place, by a loop; one
- * camera has no map of lengths; a place that has changed; keyframes that make room, and loops with them; a way of
- * many laps; a step that is done twice; the step of the graph before all else; a map that was saved and loaded goes on
- * with the same bits; when keyframes were found again. The graph itself: graph.py. */
+/* map: drawn flights in laps against the true poses. Errors with the map stay bounded, those without it grow.
+ * T_map_odom changes only at period ends. An interrupted chain is lost, and is placed correctly by a loop at once. One
+ * camera has no metric map. A scene that has changed. Evicted keyframes and their loops. A distance of many laps. A
+ * repeated frame. The graph step before all other stages. A saved and loaded map continues with the same bits. When
+ * keyframes were last confirmed. The graph itself: graph.py. */
 #include "tests/fixture/stage.h"
 
 #include "core/map.h"
@@ -15,7 +15,7 @@
 static struct map_flight flight;
 static struct vf_memory before;
 static double R0[9], p0[3]; /* camera to hall, of the first frame */
-static vfront_map_t told;
+static vfront_map_t output;
 
 static void begin(enum map_kind kind)
 {
@@ -29,21 +29,21 @@ static void run(void)
     map_frame(&flight, &step);
     if (!flight.frame) memcpy(R0, flight.R, sizeof R0), memcpy(p0, flight.p, sizeof p0);
     map_stages(&step);
-    vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &told);
+    vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &output);
     map_next(&flight);
 }
 
-static const struct vf_map_state *now(void) { return &memory.map.state[step.parity]; }
+static const struct vf_map_data *now(void) { return &memory.map.data[step.parity]; }
 
-/** Distance of a position of the camera in the map, or in the odometry frame, from where it was. */
+/** Distance of the camera's position in the map, or in the odometry frame, from the true one. */
 static double off(int in_map)
 {
     double p[3], R[9], want[3], sum = 0.0;
-    memcpy(p, told.position_m, sizeof p);
+    memcpy(p, output.position_m, sizeof p);
     if (in_map) {
-        vf_quaternion_matrix(told.q_map_odom, R);
-        vf_transform_double(R, told.position_m, p);
-        for (int k = 0; k < 3; k++) p[k] += told.t_map_odom_m[k];
+        vf_quaternion_matrix(output.q_map_odom, R);
+        vf_transform_double(R, output.position_m, p);
+        for (int k = 0; k < 3; k++) p[k] += output.t_map_odom_m[k];
     }
     for (int k = 0; k < 3; k++) {
         want[k] = flight.p[k];
@@ -55,8 +55,8 @@ static double off(int in_map)
     return sqrt(sum);
 }
 
-/** Three laps: in the last one the map is off by a third of the odometry at most; T_map_odom is that of the frame
- *  before, but at the end of a turn. */
+/** Three laps: in the last one the map error is at most a third of the odometry's. T_map_odom only changes at the end
+ *  of a period. */
 static void laps(void **state)
 {
     (void)state;
@@ -67,26 +67,27 @@ static void laps(void **state)
         flight.yaw_drift_rad = 1e-3;
         flight.lap = 100;
         for (int frame = 0; frame < 300; frame++) {
-            const vfront_map_t last = told;
+            const vfront_map_t last = output;
             run();
-            if (frame > 1) assert_int_equal(told.state, VFRONT_MAP_GOOD);
-            if (frame && frame % VF_MAP_TURN && frame > 1) {
-                assert_memory_equal(told.t_map_odom_m, last.t_map_odom_m, sizeof last.t_map_odom_m);
-                assert_memory_equal(told.q_map_odom, last.q_map_odom, sizeof last.q_map_odom);
-                assert_int_equal(told.counter, last.counter);
+            if (frame > 1) assert_int_equal(output.state, VFRONT_MAP_GOOD);
+            if (frame && frame % VF_MAP_PERIOD && frame > 1) {
+                assert_memory_equal(output.t_map_odom_m, last.t_map_odom_m, sizeof last.t_map_odom_m);
+                assert_memory_equal(output.q_map_odom, last.q_map_odom, sizeof last.q_map_odom);
+                assert_int_equal(output.counter, last.counter);
             }
             for (int k = 0; k < 2 && frame >= 200; k++) sum[k] += off(k) * off(k) / 100.0;
         }
-        assert_true(told.loops > 10 && told.nodes > 40);
+        assert_true(output.loops > 10 && output.nodes > 40);
         assert_true(sqrt(sum[1]) < 0.2 && 3.0 * sqrt(sum[1]) < sqrt(sum[0]));
-        assert_true(told.sigma_m > 0.01 && told.sigma_m < 0.3 && told.sigma_rad > 0.003 && told.sigma_rad < 0.05);
+        assert_true(output.sigma_m > 0.01 && output.sigma_m < 0.3 && output.sigma_rad > 0.003 &&
+                    output.sigma_rad < 0.05);
         assert_int_equal(now()->upright, kind == MAP_NAV);
-        if (kind == MAP_NAV) assert_true(told.q_map_odom[1] == 0.0 && told.q_map_odom[2] == 0.0);
+        if (kind == MAP_NAV) assert_true(output.q_map_odom[1] == 0.0 && output.q_map_odom[2] == 0.0);
     }
 }
 
-/** Of each keyframe the number of those that had come when it came itself, or when a loop with it, of any kind, was
- *  accepted last; that of a loop which is not accepted stays. */
+/** seen[] of each keyframe is the number of keyframes made when it was made, or when a loop with it, of any kind, was
+ *  last accepted. A loop that is not accepted does not change it. */
 static void seen(void **state)
 {
     (void)state;
@@ -99,7 +100,7 @@ static void seen(void **state)
             run();
             const struct vf_keyframe_now *own = &memory.keyframe.now[step.parity];
             for (uint32_t i = 0; i < memory.loop.count; i++) {
-                const uint32_t slot = memory.place.candidate[memory.loop.from[i]];
+                const uint32_t slot = memory.recall.candidate[memory.loop.from[i]];
                 const int accepted = memory.loop.loop[i].state == VFRONT_LOOP_ACCEPTED;
                 again += accepted && want[slot] < made;
                 refused += !accepted && want[slot] < made;
@@ -113,7 +114,7 @@ static void seen(void **state)
     }
 }
 
-/** Elsewhere all of a sudden: lost, and found within 30 frames, where it is, in one jump; the odometry has none. */
+/** Sudden displacement: lost, and placed correctly within 30 frames, in one jump; the odometry has none. */
 static void found(void **state)
 {
     int times = 0;
@@ -123,35 +124,35 @@ static void found(void **state)
         begin(MAP_STEREO);
         flight.lap = 120;
         for (int frame = 0; frame < 130; frame++) run();
-        const uint32_t counter = told.counter;
+        const uint32_t counter = output.counter;
         flight.frame += 2 * (30 + (uint64_t)roll(60)); /* the camera is where it was on the first lap */
         flight.cut = 1;
         run();
         flight.cut = 0;
-        if (told.state == VFRONT_MAP_LOST) {
-            assert_true(told.sigma_m == 0.0);
-            assert_int_equal(told.counter, counter);
+        if (output.state == VFRONT_MAP_LOST) {
+            assert_true(output.sigma_m == 0.0);
+            assert_int_equal(output.counter, counter);
         }
-        for (int frame = 0; frame < 30 && told.state == VFRONT_MAP_LOST; frame++) {
-            const vfront_map_t last = told;
+        for (int frame = 0; frame < 30 && output.state == VFRONT_MAP_LOST; frame++) {
+            const vfront_map_t last = output;
             run();
             double moved = 0.0;
-            for (int k = 0; k < 3; k++) moved += fabs(told.position_m[k] - last.position_m[k]);
+            for (int k = 0; k < 3; k++) moved += fabs(output.position_m[k] - last.position_m[k]);
             assert_true(moved < 0.5);
         }
-        if (told.state != VFRONT_MAP_GOOD) continue;
+        if (output.state != VFRONT_MAP_GOOD) continue;
         times++;
-        assert_int_equal(told.counter, counter + 1);
+        assert_int_equal(output.counter, counter + 1);
         assert_true(off(1) < 0.25);
         for (int frame = 0; frame < 30; frame++) run();
-        assert_int_equal(told.state, VFRONT_MAP_GOOD);
+        assert_int_equal(output.state, VFRONT_MAP_GOOD);
         assert_true(off(1) < 0.25);
     }
     assert_int_equal(times, 4);
 }
 
-/** Lost in a place of which half of the points look otherwise now: found where it is, or still lost, never elsewhere.
- *  Of descriptors without sense it stays lost, T_map_odom is as it was, and no loop is accepted. */
+/** Displacement to a place where half of the points have changed: placed correctly or still lost, never elsewhere. With
+ *  random descriptors it stays lost, T_map_odom does not change, and no loop is accepted. */
 static void changed(void **state)
 {
     int times = 0;
@@ -161,7 +162,7 @@ static void changed(void **state)
         begin(MAP_STEREO);
         flight.lap = 120;
         for (int frame = 0; frame < 130; frame++) run();
-        const vfront_map_t last = told;
+        const vfront_map_t last = output;
         flight.frame += 2 * (30 + (uint64_t)roll(60));
         flight.cut = 1;
         flight.changed_percent = 50;
@@ -170,22 +171,22 @@ static void changed(void **state)
         flight.cut = 0;
         for (int frame = 0; frame < 40; frame++) {
             run();
-            if (told.state == VFRONT_MAP_GOOD) assert_true(off(1) < 0.3);
+            if (output.state == VFRONT_MAP_GOOD) assert_true(off(1) < 0.3);
             if (turn % 2 == 0) continue;
-            assert_int_equal(told.state, VFRONT_MAP_LOST);
-            assert_int_equal(told.counter, last.counter);
-            assert_memory_equal(told.t_map_odom_m, last.t_map_odom_m, sizeof last.t_map_odom_m);
+            assert_int_equal(output.state, VFRONT_MAP_LOST);
+            assert_int_equal(output.counter, last.counter);
+            assert_memory_equal(output.t_map_odom_m, last.t_map_odom_m, sizeof last.t_map_odom_m);
             for (uint32_t i = 0; i < memory.loop.count; i++)
                 assert_int_not_equal(memory.loop.loop[i].state, VFRONT_LOOP_ACCEPTED);
         }
-        times += told.state == VFRONT_MAP_GOOD;
+        times += output.state == VFRONT_MAP_GOOD;
     }
     assert_int_equal(times, 3);
 }
 
 /* ---- saved and loaded -------------------------------------------------------------------------------------------- */
 
-static vfront_status_t port_read(struct vf_state *s, const void **at, const void *from, size_t bytes)
+static vfront_status_t port_read(struct vf_context *s, const void **at, const void *from, size_t bytes)
 {
     static uint8_t copy[VF_READ_BYTES];
     (void)s;
@@ -195,18 +196,18 @@ static vfront_status_t port_read(struct vf_state *s, const void **at, const void
     return VFRONT_OK;
 }
 
-static vfront_status_t port_write(struct vf_state *s, void *to, const void *from, size_t bytes)
+static vfront_status_t port_write(struct vf_context *s, void *to, const void *from, size_t bytes)
 {
     (void)s;
     memcpy(to, from, bytes);
     return VFRONT_OK;
 }
 
-/** Control block of the flight, before its next frame. */
-static struct vf_state *block(void)
+/** Context of the flight, before its next frame. */
+static struct vf_context *block(void)
 {
     static const struct vf_port port = {.write = port_write, .read = port_read};
-    static struct vf_state s;
+    static struct vf_context s;
     memset(&s, 0, sizeof s);
     s.port = &port;
     s.memory = &memory;
@@ -223,7 +224,7 @@ static size_t save(uint8_t *to)
     return used;
 }
 
-/** A frame in which nothing is seen. */
+/** Frame without key points. */
 static void dark(int given)
 {
     map_frame(&flight, &step);
@@ -233,8 +234,8 @@ static void dark(int given)
     map_next(&flight);
 }
 
-/** After laps, saved between two frames at the end of a turn: where nothing is seen from then on, the graph of the
- *  flight and that of one that loaded the image have the same bits, frame by frame; so has the image once more. */
+/** A map saved between two frames at the end of a period. Without key points from then on, the graph of the flight and
+ *  that of a run that loaded the map have the same bits in every frame; so has a map saved again. */
 static void goes_on(void **state)
 {
     static uint8_t image[VFRONT_MAP_BYTES], flown[VFRONT_MAP_BYTES], other[VFRONT_MAP_BYTES];
@@ -248,7 +249,7 @@ static void goes_on(void **state)
         flight.lap = 60;
         while (flight.frame < (uint64_t)turn % 3) dark(0);
         while (flight.frame < 24u * (5 + (uint64_t)turn)) run();
-        const struct vf_map_state *m = now();
+        const struct vf_map_data *m = now();
         for (uint32_t i = 0; i < m->count; i++)
             pending += m->loop[m->order[i]].a != VF_NONE && !m->loop[m->order[i]].active;
         due += (int)memory.keyframe.now[step.parity].due;
@@ -260,10 +261,10 @@ static void goes_on(void **state)
             flight.frame = 24u * (5 + (uint64_t)turn);
             for (int i = 0; i < frames; i++) dark(0);
             assert_int_equal(save(flown), bytes);
-            memset(&memory, 0x5a, sizeof memory); /* as another run left it */
+            memset(&memory, 0x5a, sizeof memory); /* as left by another run */
             flight.frame = 0;
             assert_int_equal(vf_map_load(block(), image, bytes), VFRONT_OK);
-            struct vf_state *s = block();
+            struct vf_context *s = block();
             s->map.given = 1;
             size_t used;
             assert_int_equal(vf_map_save(s, other, sizeof other, &used), VFRONT_OK);
@@ -278,8 +279,8 @@ static void goes_on(void **state)
     assert_true(due && pending);
 }
 
-/** Loaded before the first frame, a map is lost until a loop tells where this path lies in it; beside another one, or
- *  in flight, it is as it was flown, nothing is known of where it lies, and the path of the flight stays whole. */
+/** A map loaded before the first frame is lost until a loop places this chain in it. Loaded beside another map, or in
+ *  flight, it keeps its poses, its place is unknown, and the chain of the flight remains whole. */
 static void loaded(void **state)
 {
     static uint8_t image[VFRONT_MAP_BYTES];
@@ -289,16 +290,16 @@ static void loaded(void **state)
     flight.lap = 60;
     while (flight.frame < 90) run();
     const size_t bytes = save(image);
-    const uint32_t nodes = told.nodes;
+    const uint32_t nodes = output.nodes;
     for (int at = 0; at < 30; at += 10) {
         begin(MAP_STEREO); /* another hall */
         flight.lap = 60;
         while (flight.frame < (uint64_t)at) run();
-        const uint32_t own = at ? told.nodes : 0;
+        const uint32_t own = at ? output.nodes : 0;
         const uint32_t came = at ? now()->made : 0;
         assert_int_equal(vf_map_load(block(), image, bytes), VFRONT_OK);
-        for (uint32_t i = 0; i < VFRONT_KEYFRAMES; i++) { /* it has come now */
-            const struct vf_map_state *m = &memory.map.state[at % 2 ^ 1];
+        for (uint32_t i = 0; i < VFRONT_KEYFRAMES; i++) { /* they are new here */
+            const struct vf_map_data *m = &memory.map.data[at % 2 ^ 1];
             if (memory.keyframe.ring[i].head.origin) assert_true(m->seen[i] == came && m->made == came);
         }
         for (int frame = 0; frame < 30; frame++) {
@@ -306,21 +307,21 @@ static void loaded(void **state)
             map_frame(&flight, &step);
             memory.ingest.params.map_given = !flight.frame;
             map_stages(&step);
-            vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &told);
+            vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &output);
             map_next(&flight);
-            assert_int_equal(told.state, at ? VFRONT_MAP_GOOD : VFRONT_MAP_LOST);
-            assert_true(told.nodes >= nodes + own);
-            for (uint32_t i = 0; i < told.nodes; i++) {
+            assert_int_equal(output.state, at ? VFRONT_MAP_GOOD : VFRONT_MAP_LOST);
+            assert_true(output.nodes >= nodes + own);
+            for (uint32_t i = 0; i < output.nodes; i++) {
                 const uint32_t slot = now()->order[i];
                 assert_true(now()->placed_node[slot] == (at ? i >= nodes : i < nodes));
                 assert_true((memory.keyframe.ring[slot].head.origin != 0) == (i < nodes));
             }
         }
-        assert_true(told.nodes > nodes + own);
+        assert_true(output.nodes > nodes + own);
     }
 }
 
-/** One camera has keyframes, loops, and no map of lengths: with a state of the IMU, too, where positions have them. */
+/** One camera has keyframes and loops but no metric map, also with an estimator, whose positions are metric. */
 static void no_scale(void **state)
 {
     (void)state;
@@ -334,32 +335,33 @@ static void no_scale(void **state)
             map_frame(&flight, &step);
             memory.ego.metric.state = VFRONT_MOTION_NONE;
             map_stages(&step);
-            vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &told);
+            vf_map_result(&memory.map, &memory.keyframe, step.geometry.active, step.parity, &output);
             map_next(&flight);
-            assert_int_equal(told.state, VFRONT_MAP_NO_SCALE);
-            assert_true(told.q_map_odom[0] == 1.0 && told.t_map_odom_m[0] == 0.0 && told.loops == 0 && !told.counter);
-            assert_true(told.sigma_m == 0.0 && told.sigma_rad == 0.0);
+            assert_int_equal(output.state, VFRONT_MAP_NO_SCALE);
+            assert_true(output.q_map_odom[0] == 1.0 && output.t_map_odom_m[0] == 0.0 && output.loops == 0 &&
+                        !output.counter);
+            assert_true(output.sigma_m == 0.0 && output.sigma_rad == 0.0);
             for (uint32_t i = 0; i < memory.loop.count; i++) {
                 accepted += memory.loop.loop[i].state == VFRONT_LOOP_ACCEPTED;
                 assert_int_not_equal(memory.loop.loop[i].kind, VFRONT_LOOP_METRIC);
             }
         }
-        assert_int_equal(memory.keyframe.now[step.parity].pose.source, imu ? VF_PATH_NAV : VF_PATH_TURNS);
+        assert_int_equal(memory.keyframe.now[step.parity].pose.source, imu ? VF_CHAIN_NAV : VF_CHAIN_ROTATIONS);
         assert_true(accepted > 20);
     }
 }
 
-/** Frame of the keyframe at a place of the ring: in the ring, or that of this frame. */
+/** Frame of the keyframe in a ring slot, or of this frame's keyframe. */
 static uint64_t frame_of(uint32_t slot)
 {
     const struct vf_keyframe_now *k = &memory.keyframe.now[step.parity];
     return k->due && k->slot == slot ? k->last.frame : memory.keyframe.ring[slot].head.frame;
 }
 
-/** All keyframes are nodes, each once, that of this frame, too; ends of loops are nodes. */
+/** All keyframes are nodes, each once, this frame's included; ends of loops are nodes. */
 static void consistent(void)
 {
-    const struct vf_map_state *m = now();
+    const struct vf_map_data *m = now();
     static uint8_t seen[VFRONT_KEYFRAMES];
     memset(seen, 0, sizeof seen);
     for (uint32_t i = 0; i < m->count; i++) {
@@ -379,7 +381,7 @@ static void consistent(void)
     assert_int_equal(m->count, memory.keyframe.now[step.parity].count);
 }
 
-/** Pose on a circle of 100 keyframes, and what the odometry makes of it. */
+/** True pose on a circle of 100 keyframes, and the odometry's. */
 static void around(int i, struct vf_map_pose *truth, struct vf_map_pose *odometry)
 {
     const double angle = 0.0628 * i, drift = 2e-4 * i;
@@ -393,8 +395,8 @@ static void around(int i, struct vf_map_pose *truth, struct vf_map_pose *odometr
 }
 
 /** A frame that is a keyframe, made by hand, with a loop to one of a lap before. */
-static int oldest_goes; /* 1: the oldest keyframe makes room, 0: any */
-static int first_known; /* 1: all loops lead to the first 8 keyframes, 0: to any */
+static int evict_oldest; /* 1: the oldest keyframe is evicted, 0: any */
+static int first_known;  /* 1: all loops lead to the first 8 keyframes, 0: to any */
 static void made(int i)
 {
     static struct vf_views v;
@@ -407,11 +409,12 @@ static void made(int i)
     memset(k, 0, sizeof *k);
     k->due = 1;
     k->count = i < VFRONT_KEYFRAMES ? (uint32_t)i + 1 : VFRONT_KEYFRAMES;
-    k->slot = i < VFRONT_KEYFRAMES || oldest_goes ? (uint32_t)(i % VFRONT_KEYFRAMES) : (uint32_t)roll(VFRONT_KEYFRAMES);
+    k->slot = i < VFRONT_KEYFRAMES || evict_oldest ? (uint32_t)(i % VFRONT_KEYFRAMES)
+                                                   : (uint32_t)roll(VFRONT_KEYFRAMES);
     if (i && k->slot == last->slot) k->slot = (k->slot + 1) % VFRONT_KEYFRAMES;
-    k->pose.path = 1, k->pose.source = VF_PATH_METRIC, k->pose.length_m = 0.314 * i;
+    k->pose.chain = 1, k->pose.source = VF_CHAIN_METRIC, k->pose.length_m = 0.314 * i;
     memcpy(k->pose.position_m, odometry.p, sizeof odometry.p);
-    memcpy(k->pose.q_path_cam, odometry.q, sizeof odometry.q);
+    memcpy(k->pose.q_chain_cam, odometry.q, sizeof odometry.q);
     k->last.frame = (uint64_t)i, k->last.pose = k->pose, k->last.used = 1;
     memory.loop.count = 0;
     const uint32_t a = (uint32_t)roll(first_known ? 8 : i < VFRONT_KEYFRAMES ? i + 1 : VFRONT_KEYFRAMES);
@@ -427,20 +430,20 @@ static void made(int i)
         memory.loop.loop[0].state = VFRONT_LOOP_ACCEPTED, memory.loop.loop[0].kind = VFRONT_LOOP_METRIC;
         memory.loop.from[0] = 0;
         memory.loop.count = 1;
-        memory.place.candidate[0] = a;
-        memory.overlap.found[0].inliers = 50;
+        memory.recall.candidate[0] = a;
+        memory.relpose.found[0].inliers = 50;
     }
-    vf_map_look(&v.map, &step);
+    vf_map_make_view(&v.map, &step);
     vf_map_host(&v.map);
 }
 
-/** More keyframes than places: nodes go, any or the oldest, their loops pass on to neighbours, and the map stays right,
- *  also when none of the first lap's is left. */
+/** More keyframes than ring slots: nodes are evicted, any or the oldest, their loops move to neighbours, and the map
+ *  stays right, even when none of the first lap is left. */
 static void room(void **state)
 {
     (void)state;
-    for (oldest_goes = 0; oldest_goes < 2; oldest_goes++) {
-        const int frames = VFRONT_KEYFRAMES + (oldest_goes ? 300 : 120);
+    for (evict_oldest = 0; evict_oldest < 2; evict_oldest++) {
+        const int frames = VFRONT_KEYFRAMES + (evict_oldest ? 300 : 120);
         double worst = 0.0;
         shake(85);
         begin(MAP_STEREO);
@@ -462,10 +465,10 @@ static void room(void **state)
     }
 }
 
-/** Number of ties, and how far keyframes are off at most [m]. */
-static uint32_t tied(double *worst)
+/** Number of priors, and largest error of a keyframe [m]. */
+static uint32_t count_priors(double *worst)
 {
-    uint32_t ties = 0;
+    uint32_t priors = 0;
     *worst = 0.0;
     for (uint32_t i = 0; i < now()->count; i++) {
         const uint32_t slot = now()->order[i];
@@ -474,32 +477,32 @@ static uint32_t tied(double *worst)
         around((int)frame_of(slot), &truth, &odometry);
         for (int k = 0; k < 3; k++) sum += pow(truth.p[k] - now()->node[slot].p[k], 2.0);
         *worst = fmax(*worst, sqrt(sum));
-        ties += now()->loop[slot].a == VF_MAP_FRAME;
+        priors += now()->loop[slot].a == VF_MAP_FRAME;
     }
-    return ties;
+    return priors;
 }
 
-/** Loops that lead to the first keyframes alone, which then make room: those that they led to are tied to where they
- *  are, with at least the variance that they had, the first of the graph among them; the map stays right. Variances are
- *  no more than those of neighbours and the edge between. */
-static void ties(void **state)
+/** Loops only to the first keyframes, which are then evicted: their other ends get priors at their poses, with at least
+ *  their variances, and so does the first node. The map stays right. Variances do not exceed those of a neighbour plus
+ *  the edge between. */
+static void priors(void **state)
 {
     double worst, least = 1e9, most = 0.0;
     (void)state;
-    first_known = oldest_goes = 1;
+    first_known = evict_oldest = 1;
     shake(88);
     begin(MAP_STEREO);
     for (int i = 0; i < VFRONT_KEYFRAMES; i++) made(i);
-    assert_int_equal(tied(&worst), 0);
+    assert_int_equal(count_priors(&worst), 0);
     assert_true(worst < 0.1);
     for (int i = VFRONT_KEYFRAMES; i < VFRONT_KEYFRAMES + 40; i++) {
         made(i);
         consistent();
     }
     first_known = 0;
-    const struct vf_map_state *m = now();
-    print_message("%u ties, off by %.3f m\n", tied(&worst), worst);
-    assert_true(tied(&worst) > 30 && m->loop[m->order[0]].a == VF_MAP_FRAME);
+    const struct vf_map_data *m = now();
+    print_message("%u ties, off by %.3f m\n", count_priors(&worst), worst);
+    assert_true(count_priors(&worst) > 30 && m->loop[m->order[0]].a == VF_MAP_FRAME);
     assert_true(worst < 0.1);
     for (uint32_t i = 0; i < m->count; i++) {
         const uint32_t slot = m->order[i];
@@ -509,48 +512,48 @@ static void ties(void **state)
         least = fmin(least, (double)m->node_rad2[slot]);
         if (!i || i + 60 > m->count) continue; /* the last ones are new */
         most = fmax(most, (double)m->node_rad2[slot]);
-        const struct vf_path_pose *a = &memory.keyframe.ring[m->order[i - 1]].head.pose;
+        const struct vf_chain_pose *a = &memory.keyframe.ring[m->order[i - 1]].head.pose;
         vf_map_edge_variance(a, &memory.keyframe.ring[slot].head.pose, &m2, &rad2);
         assert_true((double)m->node_rad2[slot] <= 1.001 * ((double)m->node_rad2[m->order[i - 1]] + rad2));
     }
-    assert_true(least > 1e-6);       /* no keyframe is the frame of the map any more */
-    assert_true(most < 0.04 * 0.04); /* the path alone: 0.07 */
+    assert_true(least > 1e-6);       /* no keyframe defines the map frame any more */
+    assert_true(most < 0.04 * 0.04); /* by the chain alone: 0.07 */
 }
 
-/** Two keyframes of a path, ten laps apart, in which the odometry has turned by 0.24 rad too much without knowing it: a
- *  loop between them has its way, not the odometry. */
+/** Two keyframes of a chain, ten laps apart, between which the odometry has drifted by 0.24 rad unknowingly: a loop
+ *  between them prevails over the odometry. */
 static void far_apart(void **state)
 {
     (void)state;
     shake(89);
     begin(MAP_STEREO);
     run();
-    struct vf_map_state *m = &memory.map.state[step.parity];
+    struct vf_map_data *m = &memory.map.data[step.parity];
     const struct vf_map_graph g = {memory.keyframe.ring, m, &memory.map.work, NULL};
     for (uint32_t i = 0; i < 2; i++) {
-        struct vf_path_pose *own = &memory.keyframe.ring[i].head.pose;
+        struct vf_chain_pose *own = &memory.keyframe.ring[i].head.pose;
         memset(own, 0, sizeof *own);
-        own->path = 1, own->source = VF_PATH_METRIC;
-        own->q_path_cam[0] = cos(0.12 * i), own->q_path_cam[2] = sin(0.12 * i);
+        own->chain = 1, own->source = VF_CHAIN_METRIC;
+        own->q_chain_cam[0] = cos(0.12 * i), own->q_chain_cam[2] = sin(0.12 * i);
         own->position_m[0] = 2.0 * i;
         own->length_m = 250.0 * i;
-        own->turn_variance_rad2 = 2400 * 1e-7 * i;
-        vf_map_of_path(own, &m->node[i]);
+        own->rotation_variance_rad2 = 2400 * 1e-7 * i;
+        vf_map_from_chain(own, &m->node[i]);
         m->order[i] = (uint16_t)i;
     }
     m->count = 2, m->scale = VF_MAP_SCALE;
     const struct vf_map_loop loop = {{{2.0, 0.0, 0.0}, {1.0, 0.0, 0.0, 0.0}}, 0.02f, 0.005f, 0, 40, 1, 0};
     m->loop[1] = loop;
-    for (int i = 0; i < VF_MAP_TURN; i++) {
+    for (int i = 0; i < VF_MAP_PERIOD; i++) {
         vf_map_optimise(&g);
-        m->scale = m->scale > VF_MAP_SCALE_FALL ? m->scale / VF_MAP_SCALE_FALL : 1.0;
+        m->scale = m->scale > VF_MAP_SCALE_DECAY ? m->scale / VF_MAP_SCALE_DECAY : 1.0;
     }
     print_message("heading off by %.4f rad\n", 2.0 * fabs(m->node[1].q[2]));
     assert_true(2.0 * fabs(m->node[1].q[2]) < 0.005 && fabs(m->node[1].p[0] - 2.0) < 0.02);
 }
 
-/** Loops with a keyframe that has made room for that of the frame before since this frame was compared with it: none of
- *  them comes into the graph, where its place is the new keyframe's. */
+/** Loops with a keyframe that was replaced after this frame was compared with it: none enters the graph, where the slot
+ *  belongs to the new keyframe. */
 static void made_room(void **state)
 {
     static struct vf_views v;
@@ -565,11 +568,11 @@ static void made_room(void **state)
         const uint32_t last = memory.keyframe.now[step.parity].slot;
         if (memory.keyframe.now[step.parity ^ 1].due || now()->loop[last].a == VF_NONE || last != slot) continue;
         const uint32_t a = now()->loop[last].a;
-        if (memory.map.state[step.parity ^ 1].loop[last].a == a) continue; /* not of this frame */
+        if (memory.map.data[step.parity ^ 1].loop[last].a == a) continue; /* not of this frame */
         before = memory;
         memory.keyframe.now[step.parity ^ 1].due = 1;
         memory.keyframe.now[step.parity ^ 1].slot = a;
-        vf_map_look(&v.map, &step);
+        vf_map_make_view(&v.map, &step);
         vf_map_host(&v.map);
         assert_true(now()->loop[last].a != a);
         memory = before;
@@ -579,8 +582,8 @@ static void made_room(void **state)
     assert_true(kept > 5);
 }
 
-/** The step of the graph before all other stages of the frame: the same bits as behind them, in the first frame and
- *  behind keyframes, also where these make room. */
+/** The graph step before all other stages of the frame gives the same bits as after them, in the first frame and after
+ *  new keyframes, also with evictions. */
 static void early(void **state)
 {
     static struct vf_memory behind;
@@ -592,7 +595,7 @@ static void early(void **state)
         begin((enum map_kind)kind);
         flight.lap = 60;
         for (int frame = 0; frame < 130; frame++) {
-            if (frame == 100) /* the rest of the ring becomes full, of one keyframe */
+            if (frame == 100) /* fills the rest of the ring with one keyframe */
                 for (uint32_t i = memory.keyframe.now[1].count; i < VFRONT_KEYFRAMES; i++) {
                     memory.keyframe.ring[i].head = memory.keyframe.ring[0].head;
                     memory.keyframe.now[1].count = VFRONT_KEYFRAMES;
@@ -602,15 +605,15 @@ static void early(void **state)
             map_stages(&step);
             behind = memory;
             memory = before;
-            vf_map_look(&v.map, &step);
-            vf_keyframe_look(&v.keyframe, &step);
-            vf_loop_look(&v.loop, &step);
+            vf_map_make_view(&v.map, &step);
+            vf_keyframe_make_view(&v.keyframe, &step);
+            vf_loop_make_view(&v.loop, &step);
             vf_map_solve(&v.map);
-            memory.place = behind.place;
-            memory.overlap = behind.overlap;
+            memory.recall = behind.recall;
+            memory.relpose = behind.relpose;
             vf_keyframe_host(&v.keyframe);
             vf_loop_host(&v.loop);
-            vf_map_bend(&v.map);
+            vf_map_update(&v.map);
             assert_memory_equal(&memory.map, &behind.map, sizeof memory.map);
             assert_memory_equal(&memory.keyframe, &behind.keyframe, sizeof memory.keyframe);
             map_next(&flight);
@@ -629,21 +632,21 @@ static void twice(void **state)
     begin(MAP_STEREO);
     for (int frame = 0; frame < 100; frame++) {
         run();
-        if (memory.keyframe.now[step.parity ^ 1].due) continue; /* place sees one keyframe more */
+        if (memory.keyframe.now[step.parity ^ 1].due) continue; /* recall sees one more keyframe */
         before = memory;
         map_stages(&step);
         assert_memory_equal(&memory.map, &before.map, sizeof memory.map);
     }
     flight.frame = 0; /* as after vfront_reset() */
     run();
-    assert_true(!told.loops && told.nodes == 1 && !told.counter && told.q_map_odom[0] == 1.0);
+    assert_true(!output.loops && output.nodes == 1 && !output.counter && output.q_map_odom[0] == 1.0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(laps),     cmocka_unit_test(found), cmocka_unit_test(changed),   cmocka_unit_test(loaded),
-        cmocka_unit_test(no_scale), cmocka_unit_test(room),  cmocka_unit_test(ties),      cmocka_unit_test(twice),
+        cmocka_unit_test(no_scale), cmocka_unit_test(room),  cmocka_unit_test(priors),    cmocka_unit_test(twice),
         cmocka_unit_test(goes_on),  cmocka_unit_test(seen),  cmocka_unit_test(far_apart), cmocka_unit_test(made_room),
         cmocka_unit_test(early)};
     return cmocka_run_group_tests_name("map", tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Flights whose key points are drawn without pictures, for the stages of the map: landmarks with random descriptors on
- * the walls of a hall, seen from a camera that flies laps; positions, distances, descriptors and motions with noise.
- * What a frame sees is written into the memory of the stages before. Include it behind core/memory.h and random.h. */
+/* Flights whose key points are drawn without images, for the stages of the map: landmarks with random descriptors on
+ * the walls of a hall, seen from a camera that flies laps; noise on positions, distances, descriptors and motions. What
+ * a frame sees is written into the memory of the earlier stages. Include it after core/memory.h and random.h. */
 #ifndef MAP_FLIGHT_H
 #define MAP_FLIGHT_H
 
@@ -12,14 +12,14 @@
 #define MAP_HEIGHT 480
 #define MAP_FOCAL_PX 400.0
 
-/** Parts of a flight. */
+/** Kinds of a flight. */
 enum map_kind { MAP_ONE_CAMERA, MAP_STEREO, MAP_NAV, MAP_NONSENSE, MAP_KINDS };
 
 struct map_landmark {
     double at[3];
     vfront_descriptor_t descriptor;
     uint64_t id;   /* of its track; 0: none */
-    uint32_t seen; /* last frame in sight, plus 1 */
+    uint32_t seen; /* last frame that saw it, plus 1 */
 };
 
 struct map_flight {
@@ -28,10 +28,10 @@ struct map_flight {
     double R[9], p[3]; /* camera to hall, of the last frame */
     uint64_t frame, next_id;
     uint32_t lap;             /* frames of a lap */
-    uint32_t flips;           /* bits of 256 in which a descriptor differs from frame to frame */
-    uint32_t changed_percent; /* of the landmarks: they look otherwise from now on */
-    double yaw_drift_rad;     /* of the state of the IMU, in each frame */
-    int cut;                  /* 1: the motion from the frame before is not known */
+    uint32_t flips;           /* bits of 256 by which a descriptor differs between frames */
+    uint32_t changed_percent; /* landmarks whose descriptors change [%] */
+    double yaw_drift_rad;     /* yaw drift of the estimator per frame */
+    int cut;                  /* 1: the motion from the previous frame is unknown */
 };
 
 static inline double map_real(double least, double most)
@@ -39,7 +39,7 @@ static inline double map_real(double least, double most)
     return least + (most - least) * (double)(roll64() >> 11) / 9007199254740992.0;
 }
 
-/** Normal deviate, nearly: a sum of twelve. */
+/** Approximate normal deviate: a sum of twelve. */
 static inline double map_normal(void)
 {
     double sum = -6.0;
@@ -79,8 +79,8 @@ static inline void map_multiply(const double a[9], const double b[9], double out
     memcpy(out, m, sizeof m);
 }
 
-/** Camera of a frame: on a circle of 4 m around the middle of the hall, looking outwards and ahead. Every lap is a
- *  little another one. */
+/** Camera of a frame: on a circle of 4 m around the centre of the hall, looking outwards and ahead. Laps differ
+ *  slightly. */
 static inline void map_pose(const struct map_flight *f, double R[9], double p[3])
 {
     const double lap = (double)f->frame / f->lap, angle = 6.283185307179586 * lap,
@@ -92,7 +92,7 @@ static inline void map_pose(const struct map_flight *f, double R[9], double p[3]
     memcpy(R, out, sizeof out);
 }
 
-/** Memory of the stages before, and what the views need beside it. */
+/** Memory of the earlier stages, and the other data of the views. */
 static inline void map_geometry(struct vf_step *step, enum map_kind kind, struct vf_memory *m)
 {
     memset(step, 0, sizeof *step);
@@ -106,13 +106,13 @@ static inline void map_geometry(struct vf_step *step, enum map_kind kind, struct
     g->level[0][0].width = MAP_WIDTH;
     g->level[0][0].height = MAP_HEIGHT;
     for (int i = 0; i < 8; i++) g->step_q16[i] = (uint32_t)(65536.0 * pow(1.2, i));
-    g->active = VF_BIT(ingest) | VF_BIT(freeze) | VF_BIT(place) | VF_BIT(overlap) | VF_BIT(keyframe) | VF_BIT(loop) |
+    g->active = VF_BIT(ingest) | VF_BIT(freeze) | VF_BIT(recall) | VF_BIT(relpose) | VF_BIT(keyframe) | VF_BIT(loop) |
                 VF_BIT(map) | VF_BIT(ego);
     if (kind == MAP_STEREO || kind == MAP_NAV || kind == MAP_NONSENSE) g->active |= VF_BIT(stereo);
-    if (kind == MAP_NAV) g->active |= VF_BIT(window);
+    if (kind == MAP_NAV) g->active |= VF_BIT(vio);
 }
 
-/** A landmark that is in sight, as key point i of the frame. Returns 1 if it is. */
+/** Writes a landmark as key point i of the frame if it is visible. Returns 1 if it is. */
 static inline int map_see(struct map_flight *f, struct vf_memory *m, int32_t parity, int i, struct map_landmark *l)
 {
     double d[3], c[3];
@@ -148,7 +148,7 @@ static inline int map_see(struct map_flight *f, struct vf_memory *m, int32_t par
     return 1;
 }
 
-/** Tracks: landmarks that were in sight in the frame before keep their id. */
+/** Tracks: landmarks visible in the previous frame keep their id. */
 static inline void map_track(struct map_flight *f, struct vf_memory *m, int32_t parity)
 {
     struct vf_refill_memory *r = &m->refill;
@@ -172,7 +172,7 @@ static inline void map_track(struct map_flight *f, struct vf_memory *m, int32_t 
     r->counts[parity].last_id = f->next_id - 1;
 }
 
-/** Motions from the frame before, with an error that adds up. */
+/** Motions from the previous frame, with an error that accumulates. */
 static inline void map_move(struct map_flight *f, struct vf_memory *m, const double R[9], const double p[3])
 {
     vfront_motion_t *metric = &m->ego.metric, *relative = &m->ego.relative;
@@ -195,17 +195,17 @@ static inline void map_move(struct map_flight *f, struct vf_memory *m, const dou
     vf_unit(relative->t);
     if (f->kind == MAP_ONE_CAMERA || f->cut) metric->state = VFRONT_MOTION_NONE;
     if (f->cut) relative->state = VFRONT_MOTION_NONE;
-#if VFRONT_WINDOW
+#if VFRONT_VIO
     if (f->kind == MAP_NAV) {
         const double half = 0.5 * (6.283185307179586 * (double)f->frame / f->lap + 0.6 +
                                    0.1 * sin(2.3 * (double)f->frame / f->lap) + f->yaw_drift_rad * (double)f->frame);
         const double c = cos(f->yaw_drift_rad * (double)f->frame), s = sin(f->yaw_drift_rad * (double)f->frame),
                      at[3] = {c * p[0] - s * p[1], s * p[0] + c * p[1], p[2]};
         const int32_t parity = (int32_t)(f->frame % 2);
-        struct vf_window *w2 = &m->window.window[parity];
-        vfront_nav_t *nav = &m->window.nav;
-        const double mount[4] = {0.5, -0.5, 0.5, -0.5}; /* axes of a camera that looks along x, z up */
-        m->window.given.command = f->frame == 0 ? VF_WINDOW_NONE : f->frame == 1 ? VF_WINDOW_BEGIN : VF_WINDOW_GO_ON;
+        struct vf_vio_window *w2 = &m->vio.window[parity];
+        vfront_nav_t *nav = &m->vio.nav;
+        const double mount[4] = {0.5, -0.5, 0.5, -0.5}; /* camera that looks along x, z up */
+        m->vio.request.command = f->frame == 0 ? VF_VIO_NONE : f->frame == 1 ? VF_VIO_BEGIN : VF_VIO_CONTINUE;
         memset(nav, 0, sizeof *nav);
         memcpy(w2->mount, mount, sizeof mount);
         for (int k = 0; k < 3; k++) nav->position_m[k] = at[k] + 0.02 * map_normal();
@@ -215,7 +215,7 @@ static inline void map_move(struct map_flight *f, struct vf_memory *m, const dou
 #endif
 }
 
-/** The next frame, into the memory of the stages before. Returns the number of its key points. */
+/** Draws the next frame into the memory of the earlier stages. Returns the number of its key points. */
 static inline int map_frame(struct map_flight *f, struct vf_step *step)
 {
     struct vf_memory *m = step->memory;
@@ -247,23 +247,23 @@ static inline int map_frame(struct map_flight *f, struct vf_step *step)
     return count;
 }
 
-/** The stages of the map on a frame, in their order. */
+/** Runs the stages of the map on a frame, in order. */
 static inline void map_stages(struct vf_step *step)
 {
     static struct vf_views v;
-    vf_place_look(&v.place, step);
-    vf_overlap_look(&v.overlap, step);
-    vf_keyframe_look(&v.keyframe, step);
-    vf_loop_look(&v.loop, step);
-    vf_map_look(&v.map, step);
-    vf_place_host(&v.place);
-    vf_overlap_host(&v.overlap);
+    vf_recall_make_view(&v.recall, step);
+    vf_relpose_make_view(&v.relpose, step);
+    vf_keyframe_make_view(&v.keyframe, step);
+    vf_loop_make_view(&v.loop, step);
+    vf_map_make_view(&v.map, step);
+    vf_recall_host(&v.recall);
+    vf_relpose_host(&v.relpose);
     vf_keyframe_host(&v.keyframe);
     vf_loop_host(&v.loop);
     vf_map_host(&v.map);
 }
 
-/** After the stages of a frame: on to the next one. */
+/** Advances to the next frame, after the stages. */
 static inline void map_next(struct map_flight *f) { f->frame++; }
 
 #endif

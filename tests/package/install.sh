@@ -1,15 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Test of an application built from what `make install` puts in place: by pkg-config and by CMake, in C and C++17, linked into a shared library, and two
-# libraries of different configs in one program. `make uninstall` leaves nothing. Exit 77: without pkg-config or cmake, after all else was tried.
-#   tests/package/install.sh CC CXX BUILD SMALL SMALL_CUDA MAKE    BUILD, SMALL: folders of the standard and of the small library; SMALL_CUDA: the small one's CUDA
+# Test of an application built from what `make install` puts in place: linked into a shared library, and two libraries of different configs in one
+# program; with --found by pkg-config and by CMake instead, in C and C++17. `make uninstall` leaves nothing. Exit 77: --found without pkg-config or cmake.
+#   tests/package/install.sh [--found] CC CXX BUILD SMALL SMALL_CUDA MAKE
+#   BUILD, SMALL: folders of the standard and of the small library; SMALL_CUDA: the small one's CUDA
 set -eu
+found=
+[ "$1" != --found ] || { found=1; shift; }
 cc=$1 cxx=$2 build=$3 small=$4 small_cuda=$5 make=$6
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 root=$dir/usr/local
-skipped=
 fail() { echo "install: $*"; exit 1; }
+missing=
+for tool in cmake pkg-config; do [ -z "$found" ] || command -v $tool >/dev/null || missing="$missing $tool"; done
+[ -z "$missing" ] || { echo "install: skipped, not installed:$missing"; exit 77; }
 run() { "$@" >"$dir/said" 2>&1 || { cat "$dir/said"; fail "$*"; }; }
 settings() { # of the library in folder $1
     [ "$1" = "$build" ] || echo "CFG=tests/config/small.h CUDA=$small_cuda PREFIX_SYMBOLS=small_"
@@ -20,32 +25,33 @@ lib=$root/lib/libvfront.a
 libs=$(sed -n 's/^Libs.private: //p' "$root/lib/pkgconfig/vfront.pc")
 [ -n "$libs" ] || fail "vfront.pc has no Libs.private"
 
-# a shared library of the caller's code: no relocation of code, none of the library's inner symbols to be seen
 strict="-std=c11 -Wall -Wextra -pedantic -Werror"
-include="-I$root/include/vfront"
-run $cc $strict $include -fPIC -shared -DPART=own tests/package/part.c "$lib" -o "$dir/libown.so" -Wl,-z,text -Wl,-z,defs $libs
-case $libs in # of a build with kernels, these are in it, too
-*cudart*) readelf -SW "$dir/libown.so" | grep -q ' \.nv_fatbin ' || fail "the shared library has no kernels" ;;
-esac
-if nm -D --defined-only "$dir/libown.so" | grep ' vf_'; then fail "inner symbols are seen outside of a shared library"; fi
-run $cc $strict -DPARTS='X(own)' tests/package/parts.c -L"$dir" -lown -Wl,-rpath,"$dir" -o "$dir/shared"
-shared=$("$dir/shared") || fail "linked as a shared library, it does not run"
+linked() {
+    # a shared library of the caller's code: no relocation of code, none of the library's inner symbols to be seen
+    include="-I$root/include/vfront"
+    run $cc $strict $include -fPIC -shared -DPART=own tests/package/part.c "$lib" -o "$dir/libown.so" -Wl,-z,text -Wl,-z,defs $libs
+    case $libs in # of a build with kernels, these are in it, too
+    *cudart*) readelf -SW "$dir/libown.so" | grep -q ' \.nv_fatbin ' || fail "the shared library has no kernels" ;;
+    esac
+    if nm -D --defined-only "$dir/libown.so" | grep ' vf_'; then fail "inner symbols are seen outside of a shared library"; fi
+    run $cc $strict -DPARTS='X(own)' tests/package/parts.c -L"$dir" -lown -Wl,-rpath,"$dir" -o "$dir/shared"
+    shared=$("$dir/shared") || fail "linked as a shared library, it does not run"
 
-# two libraries: each steps as it does alone
-part() { run $cc $strict -I"$root/include/$2" -DPART="$1" -c tests/package/part.c -o "$dir/$1.o"; }
-part standard vfront
-part small small_vfront
-run $cc $strict -DPARTS='X(standard)' tests/package/parts.c "$dir/standard.o" "$lib" -o "$dir/first" $libs
-run $cc $strict -DPARTS='X(small)' tests/package/parts.c "$dir/small.o" "$root/lib/libsmall_vfront.a" -o "$dir/second" $libs
-run $cc $strict -DPARTS='X(standard) X(small)' tests/package/parts.c "$dir/standard.o" "$dir/small.o" "$lib" "$root/lib/libsmall_vfront.a" -o "$dir/both" $libs
-alone=$("$dir/first" && "$dir/second") && both=$("$dir/both") || fail "one of two libraries does not run"
-[ "$alone" = "$both" ] || fail "two libraries in one program: $both; each alone: $alone"
-[ "${shared#own}" = "$(echo "$alone" | sed -n 's/^standard//p')" ] || fail "shared: $shared; static: $alone"
-[ "$(echo "$both" | awk '{print $2}' | uniq | wc -l)" -eq 2 ] || fail "both are the same library"
-others=$(nm -g --defined-only "$root/lib/libsmall_vfront.a" 2>/dev/null | awk 'NF == 3 && $3 !~ /^small_/ {print $3}')
-[ -z "$others" ] || fail "without the prefix: $others"
-
-if command -v pkg-config >/dev/null; then
+    # two libraries: each steps as it does alone
+    part() { run $cc $strict -I"$root/include/$2" -DPART="$1" -c tests/package/part.c -o "$dir/$1.o"; }
+    part standard vfront
+    part small small_vfront
+    run $cc $strict -DPARTS='X(standard)' tests/package/parts.c "$dir/standard.o" "$lib" -o "$dir/first" $libs
+    run $cc $strict -DPARTS='X(small)' tests/package/parts.c "$dir/small.o" "$root/lib/libsmall_vfront.a" -o "$dir/second" $libs
+    run $cc $strict -DPARTS='X(standard) X(small)' tests/package/parts.c "$dir/standard.o" "$dir/small.o" "$lib" "$root/lib/libsmall_vfront.a" -o "$dir/both" $libs
+    alone=$("$dir/first" && "$dir/second") && both=$("$dir/both") || fail "one of two libraries does not run"
+    [ "$alone" = "$both" ] || fail "two libraries in one program: $both; each alone: $alone"
+    [ "${shared#own}" = "$(echo "$alone" | sed -n 's/^standard//p')" ] || fail "shared: $shared; static: $alone"
+    [ "$(echo "$both" | awk '{print $2}' | uniq | wc -l)" -eq 2 ] || fail "both are the same library"
+    others=$(nm -g --defined-only "$root/lib/libsmall_vfront.a" 2>/dev/null | awk 'NF == 3 && $3 !~ /^small_/ {print $3}')
+    [ -z "$others" ] || fail "without the prefix: $others"
+}
+found() {
     export PKG_CONFIG_PATH="$root/lib/pkgconfig"
     run $cc $strict $(pkg-config --cflags vfront) examples/minimal.c -o "$dir/app" $(pkg-config --static --libs vfront)
     run "$dir/app"
@@ -53,10 +59,6 @@ if command -v pkg-config >/dev/null; then
         $(pkg-config --static --libs small_vfront)
     run "$dir/app"
     grep -q "^$(pkg-config --modversion vfront):" "$dir/said" || fail "vfront.pc has another version than the library"
-else
-    skipped="$skipped pkg-config"
-fi
-if command -v cmake >/dev/null; then
     version=$(awk '$2 ~ /^VFRONT_VERSION_(MAJOR|MINOR)$/ {printf "%s%s", dot, $3; dot = "."}' vfront.h)
     later=${version%.*}.$((${version#*.} + 1))
     run cmake -S tests/package -B "$dir/cmake" -DCMAKE_PREFIX_PATH="$root" -DVERSION="$version" -DROOT="$PWD" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx"
@@ -65,13 +67,11 @@ if command -v cmake >/dev/null; then
     run "$dir/cmake/cxx_app"
     ! cmake -S tests/package -B "$dir/cmake-later" -DCMAKE_PREFIX_PATH="$root" -DVERSION="$later" -DROOT="$PWD" >"$dir/said" 2>&1 || fail "CMake takes this for version $later"
     grep -q "requested version \"$later\"" "$dir/said" || { cat "$dir/said"; fail "CMake does not say why"; }
-else
-    skipped="$skipped cmake"
-fi
+}
+if [ -n "$found" ]; then found; else linked; fi
 
 mkdir -p "$dir/usr" && mv "$root" "$dir/usr/local"
 for b in "$build" "$small"; do run "$make" -s BUILD="$b" $(settings "$b") DESTDIR="$dir" uninstall; done
 left=$(find "$dir/usr" -type f)
 [ -z "$left" ] || fail "uninstall left $left"
-[ -z "$skipped" ] || { echo "install: skipped, not installed:$skipped"; exit 77; }
-echo "install: pkg-config, CMake, shared library, two libraries in one program"
+echo "install: $([ -n "$found" ] && echo 'pkg-config, CMake' || echo 'shared library, two libraries in one program')"

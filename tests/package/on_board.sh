@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# examples/on-board.sh on a machine that is no board: wrong options, parts that cannot be done or fail, a part that is stopped at its limit, and a
+# examples/hil/on-board.sh on a machine that is no board: wrong options, parts that cannot be done or fail, a part that is stopped at its limit, and a
 # board's tools, played by programs that answer as these do.
 #   tests/package/on_board.sh BUILD [FAKE]    BUILD: folder with latency, hil-bench, hil-board; FAKE: with latency on the fake CUDA runtime
 set -eu
@@ -12,7 +12,7 @@ board() { # exit code that must come, then options
     want=$1
     shift
     code=0
-    examples/on-board.sh --out "$dir/report" "$@" >"$dir/said" 2>&1 || code=$?
+    examples/hil/on-board.sh --out "$dir/report" "$@" >"$dir/said" 2>&1 || code=$?
     [ $code -eq "$want" ] || { cat "$dir/said"; echo "on_board: $*: exit code $code, not $want"; exit 1; }
 }
 holds() { grep -qE -- "$1" "$dir/report" || fail "the report lacks '$1'"; }

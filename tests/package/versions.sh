@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Applications that were compiled with another vfront.h or config than the library are refused, and told by which value; one with the
-# same header runs. The version and the ABI of the library are those of the header, and the newest in src/README.md.
+# same header runs. The version and the ABI of the library are those of the header, and the newest in src/CHANGELOG.md.
 #   tests/package/versions.sh CC LIB 'options of the compiler' 'libraries'
 set -eu
 cc=$1 lib=$2 options=$3 libs=$4
@@ -60,6 +60,6 @@ run 'VFRONT_E_CONFIG: VFRONT_HOST: 0 in the application, 1 in the library' -DVFR
 numbers=$(awk '$2 ~ /^VFRONT_VERSION_(MAJOR|MINOR|PATCH)$/ {printf "%s%s", dot, $3; dot = "."}' vfront.h)
 text=$(sed -n 's/^#define VFRONT_VERSION "\(.*\)"$/\1/p' vfront.h)
 abi=$(sed -n 's/^#define VFRONT_ABI \([0-9]*\).*/\1/p' vfront.h)
-newest=$(sed -n '/^## Changes/,$s/^### \(.*\)/\1/p' src/README.md | head -n 1)
-[ "$numbers" = "$text" ] && [ "$text, ABI $abi" = "$newest" ] || { echo "versions: vfront.h says $numbers and $text, ABI $abi, src/README.md $newest"; exit 1; }
+newest=$(sed -n 's/^## \([0-9].*\)/\1/p' src/CHANGELOG.md | head -n 1)
+[ "$numbers" = "$text" ] && [ "$text, ABI $abi" = "$newest" ] || { echo "versions: vfront.h says $numbers and $text, ABI $abi, src/CHANGELOG.md $newest"; exit 1; }
 echo "versions: $text; ten applications of other headers refused by name"

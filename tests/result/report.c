@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* report: every field of a result from states that are known, health by hand, and the digest: which bytes of a result
- * it covers, and in which order. */
+/* report: every field of a result from known states, health by hand, and the digest: which bytes of a result it covers,
+ * and in which order. */
 #include "report_oracle.h"
 
 /* ---- a known state ----------------------------------------------------------------------------------------------- */
 
 static vfront_result_t *result(void) { return &pinned.result[memory.ingest.params.result]; }
 
-/** Two cameras where there are two, no key points, no features, no light. */
+/** Two cameras if there are two, no key points, no features, dark images. */
 static void set_up_empty(void)
 {
     set_up(VFRONT_CAMERAS, 50, 40, 0);
@@ -67,7 +67,7 @@ static void frame_and_times(void **state)
         assert_int_equal(result()->frame, memory.ingest.params.frame);
         assert_int_equal(result()->health.dt_ns, memory.ingest.params.dt_ns);
         assert_int_equal(pinned.done, memory.ingest.params.ticket);
-        assert_memory_equal(&result()->timing, &timing, sizeof timing); /* is the host's to write */
+        assert_memory_equal(&result()->timing, &timing, sizeof timing); /* written by the host */
         assert_memory_equal(&pinned.result[(i + 1) % 3], &pinned.result[(i + 2) % 3], sizeof pinned.result[0]);
     }
 }
@@ -82,11 +82,11 @@ static void random_ego(void)
 #endif
 }
 
-/** Partners of tracks: random numbers; a stage that is part of the step, or not. */
+/** Random partners of tracks, with the stage active or not. */
 static void random_partners(void)
 {
     step.geometry.pair.placed = VFRONT_STEREO && roll(3) > 0;
-    step.tuning.track_partner = VFRONT_STEREO && roll(3) > 0;
+    step.tuning.track_stereo = VFRONT_STEREO && roll(3) > 0;
 #if VFRONT_STEREO
     for (uint32_t i = 0; i < VFRONT_TRACKS; i++) {
         struct vf_partner *p = &memory.partner.partner[i];
@@ -100,18 +100,18 @@ static void random_partners(void)
 #endif
 }
 
-/** Partner of a track in the result: as it stands, or all 0. */
+/** Partner of a track in the result: copied, or all 0. */
 static void compare_partner(const vfront_track_t *t, uint32_t i)
 {
-    const float is[6] = {t->partner_x_px,       t->partner_y_px, t->disparity_px,
-                         t->disparity_sigma_px, t->depth_m,      t->depth_sigma_m};
+    const float is[6] = {t->stereo_x_px,        t->stereo_y_px, t->disparity_px,
+                         t->disparity_sigma_px, t->depth_m,     t->depth_sigma_m};
     double should[6] = {0, 0, 0, 0, 0, 0};
 #if VFRONT_STEREO
     const struct vf_partner *p = &memory.partner.partner[i];
     const double there[6] = {p->x_q16 / 65536.0,      p->y_q16 / 65536.0,
                              (double)p->disparity_px, (double)p->disparity_sigma_px,
                              (double)p->depth_m,      (double)p->depth_sigma_m};
-    if (step.geometry.pair.placed && step.tuning.track_partner) memcpy(should, there, sizeof should);
+    if (step.geometry.pair.placed && step.tuning.track_stereo) memcpy(should, there, sizeof should);
 #endif
     for (int k = 0; k < 6; k++) same_float(is[k], should[k]);
     (void)i;
@@ -181,7 +181,7 @@ static void lost_tracks(void **state)
                 same_float(l->y_px, f->y_q16 / 65536.0);
                 assert_int_equal(l->age, f->age);
                 assert_int_equal(l->end, f->end);
-            } else { /* moved by track, ended by refill */
+            } else { /* tracked by track, ended by refill */
                 same_float(l->x_px, ((double)f->x_q16 - f->dx_q16) / 65536.0);
                 same_float(l->y_px, ((double)f->y_q16 - f->dy_q16) / 65536.0);
                 assert_int_equal(l->age, f->age - 1);
@@ -195,7 +195,7 @@ static void lost_tracks(void **state)
 
 /** Key points of a camera in its slots, kept apart from the arena. */
 struct point {
-    int32_t level, u, v, strong;
+    int32_t level, u, v, high;
     uint32_t score;
 };
 static struct point point[VFRONT_CAMERAS][VFRONT_KEYPOINTS];
@@ -203,10 +203,10 @@ static struct point point[VFRONT_CAMERAS][VFRONT_KEYPOINTS];
 static void put_point(int32_t camera, int32_t slot, struct point p)
 {
     point[camera][slot] = p;
-    memory.select.key[camera][slot] = vf_detect_key(p.strong, p.score, p.level, p.u, p.v);
+    memory.select.key[camera][slot] = vf_detect_key(p.high, p.score, p.level, p.u, p.v);
 }
 
-/** Groups of levels that share slots: each level searched has its own where there are shares. */
+/** Groups of levels that share slots: one per searched level if there are shares. */
 static int32_t groups(void)
 {
     const int32_t levels = vf_min(step.geometry.scales, step.tuning.detect_levels);
@@ -231,8 +231,8 @@ static void random_point(int32_t camera, int32_t group, int32_t slot)
               (struct point){level, roll(l->width), roll(l->height), roll(2), (uint32_t)(1 + roll64() % most)});
 }
 
-/** Key points of a camera: in each group as many as it has slots, none, or some, `most` at most. Noise for angles,
- *  descriptors and bearings, in slots that stay empty, and for what is counted in groups that there are not. */
+/** Key points of a camera: each group full, empty, or with some, at most `most`. Noise for angles, descriptors and
+ *  bearings, in empty slots, and for counts of absent groups. */
 static void random_points(int32_t camera, int32_t most)
 {
     scribble(memory.select.key[camera], sizeof memory.select.key[camera]);
@@ -254,7 +254,7 @@ static void random_points(int32_t camera, int32_t most)
     }
 }
 
-/** Compares the i-th key point of a result with what stands in a slot. */
+/** Compares the i-th key point of a result with the content of a slot. */
 static void compare_point(int32_t camera, uint32_t i, int32_t slot, int described)
 {
     const struct point *p = &point[camera][slot];
@@ -264,7 +264,7 @@ static void compare_point(int32_t camera, uint32_t i, int32_t slot, int describe
     same_float(is->y_px, y);
     assert_int_equal(is->level, p->level);
     assert_int_equal(is->score, p->score);
-    assert_int_equal(is->weak, !p->strong);
+    assert_int_equal(is->low, !p->high);
     assert_int_equal(is->cell, cell_of(camera, x, y));
 #if VFRONT_DESCRIPTORS
     if (described) {
@@ -280,8 +280,8 @@ static void compare_point(int32_t camera, uint32_t i, int32_t slot, int describe
 
 static vfront_result_t was;
 
-/** The key points of a camera: those of all groups without a gap, in the order of their slots; behind them all is as it
- *  was. */
+/** The key points of a camera: those of all groups without a gap, in the order of their slots; the entries after them
+ *  do not change. */
 static void compare_points(int32_t camera, int described)
 {
     uint32_t count = 0;
@@ -299,8 +299,8 @@ static void compare_points(int32_t camera, int described)
 #endif
 }
 
-/** Key points with shares and without, described or not, of cameras of different sizes, in groups full, empty or
- *  between. */
+/** Key points with and without shares, described or not, of cameras of different sizes, in full, empty and partly
+ *  filled groups. */
 static void key_points(void **state)
 {
     static const int32_t percent[] = {0, 1, 50, 83, 91, 100};
@@ -372,12 +372,12 @@ static void known_key_points(void **state)
     RUN(report);
     const vfront_keypoint_t *is = &result()->keypoints[0][0];
     assert_int_equal(result()->keypoints_count[0], 1);
-    assert_true(is->x_px == 7.0f && is->y_px == 9.0f && is->score == 4080 && !is->weak && is->level == 0 &&
+    assert_true(is->x_px == 7.0f && is->y_px == 9.0f && is->score == 4080 && !is->low && is->level == 0 &&
                 is->cell == 0);
     if (VFRONT_SCALES < 2 || VFRONT_SCALE_NUM * 5 != VFRONT_SCALE_DEN * 6) skip();
     put_point(0, 0, (struct point){1, 27, 2, 0, UINT32_MAX});
     RUN(report);
-    assert_true(is->score == UINT32_MAX && is->weak == 1 && is->level == 1);
+    assert_true(is->score == UINT32_MAX && is->low == 1 && is->level == 1);
     /* 27.5 * 1.2 - 0.5; halves are rounded up */
     assert_true(fabs((double)is->x_px - 32.5) < 1e-4 && fabs((double)is->y_px - 2.5) < 1e-4);
     if (step.tuning.cell_width_px == 16) assert_int_equal(is->cell, 2);
@@ -402,8 +402,7 @@ static void set_up_matches(int why)
     random_ego();
 }
 
-/** Depths and matches are copied as they stand, but for what agrees with a motion, as many as there are; none where the
- *  tuning or the rig leaves none. */
+/** Depths and matches are copied, except the mask of motions, up to their count; none if tuning or rig exclude them. */
 static void depths_and_matches(void **state)
 {
     (void)state;
@@ -426,7 +425,7 @@ static void depths_and_matches(void **state)
 }
 #endif
 
-/** Motions are copied as they stand; where none was asked for they are the identity. */
+/** Motions are copied; they are the identity if none was requested. */
 static void motions(void **state)
 {
     (void)state;
@@ -439,9 +438,9 @@ static void motions(void **state)
         set_up_empty();
         step.geometry.calibrated[0] = roll(4) > 0;
         random_ego();
-#if VFRONT_WINDOW
-        scribble(&memory.window.nav, sizeof memory.window.nav);
-        if (roll(2)) step.geometry.active |= VF_BIT(window);
+#if VFRONT_VIO
+        scribble(&memory.vio.nav, sizeof memory.vio.nav);
+        if (roll(2)) step.geometry.active |= VF_BIT(vio);
 #endif
 #if VFRONT_EGO
         if (ego_on())
@@ -460,43 +459,43 @@ static void motions(void **state)
         assert_memory_equal(&result()->predicted, &predicted, sizeof predicted);
         vfront_nav_t nav;
         memset(&nav, 0, sizeof nav);
-#if VFRONT_WINDOW
-        if (step.geometry.active & VF_BIT(window)) nav = memory.window.nav;
+#if VFRONT_VIO
+        if (step.geometry.active & VF_BIT(vio)) nav = memory.vio.nav;
 #endif
         assert_memory_equal(&result()->nav, &nav, sizeof nav);
     }
 }
 
 #if VFRONT_MAP
-/** A state of the map; i: number of the case. */
+/** Random map data; i: number of the case. */
 static void draw_map(int i)
 {
-    struct vf_map_state *m = &memory.map.state[step.parity];
-    scribble(&m->told, sizeof m->told);
-    scribble(&memory.map.state[step.parity ^ 1].told, sizeof m->told); /* of no account */
+    struct vf_map_data *m = &memory.map.data[step.parity];
+    scribble(&m->output, sizeof m->output);
+    scribble(&memory.map.data[step.parity ^ 1].output, sizeof m->output); /* must not matter */
     scribble(&memory.keyframe.now[step.parity].pose, sizeof memory.keyframe.now[step.parity].pose);
     m->metric = i % 5 > 0;
     m->placed = i % 2 > 0;
     m->counter = 7u + (uint32_t)i;
     m->count = 100u + (uint32_t)i;
     m->loops = 50u + (uint32_t)i;
-    m->told_m2 = 0.25;
-    m->told_rad2 = 0.0625;
+    m->output_m2 = 0.25;
+    m->output_rad2 = 0.0625;
 }
 
-static void map_told(uint32_t active)
+static void map_output(uint32_t active)
 {
     const vfront_map_t none = {.state = VFRONT_MAP_NONE}, *r = &result()->map;
-    const struct vf_map_state *m = &memory.map.state[step.parity];
-    const struct vf_path_pose *pose = &memory.keyframe.now[step.parity].pose;
+    const struct vf_map_data *m = &memory.map.data[step.parity];
+    const struct vf_chain_pose *pose = &memory.keyframe.now[step.parity].pose;
     if (!active) {
         assert_memory_equal(r, &none, sizeof none);
         return;
     }
     assert_memory_equal(r->position_m, pose->position_m, sizeof r->position_m);
-    assert_memory_equal(r->q_odom_cam, pose->q_path_cam, sizeof r->q_odom_cam);
-    assert_memory_equal(r->t_map_odom_m, m->told.p, sizeof r->t_map_odom_m);
-    assert_memory_equal(r->q_map_odom, m->told.q, sizeof r->q_map_odom);
+    assert_memory_equal(r->q_odom_cam, pose->q_chain_cam, sizeof r->q_odom_cam);
+    assert_memory_equal(r->t_map_odom_m, m->output.p, sizeof r->t_map_odom_m);
+    assert_memory_equal(r->q_map_odom, m->output.q, sizeof r->q_map_odom);
     const int scaled = m->metric && (step.geometry.active & VF_BIT(stereo));
     assert_int_equal(r->state, !scaled ? VFRONT_MAP_NO_SCALE : m->placed ? VFRONT_MAP_GOOD : VFRONT_MAP_LOST);
     assert_true(r->sigma_m == (r->state == VFRONT_MAP_GOOD ? 0.5 : 0.0));
@@ -506,7 +505,7 @@ static void map_told(uint32_t active)
     assert_int_equal(r->loops, m->loops);
 }
 
-/** Keyframes, loops and the correspondences of the loop that is shown; none of stages that are not part of the step. */
+/** Keyframes, loops and the correspondences of the reported loop; none of inactive stages. */
 static void loops(void **state)
 {
     (void)state;
@@ -523,15 +522,15 @@ static void loops(void **state)
         for (int k = 0; k < VFRONT_LOOPS; k++) memory.loop.from[k] = (uint32_t)((k + i) % VFRONT_LOOPS);
         memory.keyframe.now[step.parity].due = (uint32_t)i & 1;
         memory.keyframe.now[step.parity].count = keyframes;
-        memory.keyframe.now[step.parity ^ 1].count = 1000; /* of no account */
+        memory.keyframe.now[step.parity ^ 1].count = 1000; /* must not matter */
         draw_map(i);
         uint32_t pairs = 0;
         for (int k = 0; k < VFRONT_LOOPS; k++) {
-            struct vf_overlap_work *w = &memory.overlap.work[k];
-            scribble(w->told, sizeof w->told);
+            struct vf_relpose_work *w = &memory.relpose.work[k];
+            scribble(w->output, sizeof w->output);
             w->count = (uint32_t)roll(VFRONT_LOOP_PAIRS + 1);
         }
-        const struct vf_overlap_work *of = shown == VF_NONE ? NULL : &memory.overlap.work[memory.loop.from[shown]];
+        const struct vf_relpose_work *of = shown == VF_NONE ? NULL : &memory.relpose.work[memory.loop.from[shown]];
         if (of) pairs = of->count;
         scribble(result(), sizeof *result());
         RUN(report);
@@ -541,10 +540,10 @@ static void loops(void **state)
         assert_int_equal(result()->loop_pairs_count, active * pairs);
         assert_int_equal(result()->loop_pairs_of, active && of ? shown : 0);
         assert_int_equal(result()->reserved, 0);
-        map_told(active);
+        map_output(active);
         if (!active) continue;
         assert_memory_equal(result()->loops, memory.loop.loop, count * sizeof(vfront_loop_t));
-        if (of) assert_memory_equal(result()->loop_pairs, of->told, pairs * sizeof(vfront_loop_pair_t));
+        if (of) assert_memory_equal(result()->loop_pairs, of->output, pairs * sizeof(vfront_loop_pair_t));
     }
 }
 #endif
@@ -566,10 +565,10 @@ static void counts_are_passed_on(void **state)
     memory.ingest.params.gyro_short = 1;
     memory.ingest.params.gyro_stuck = 1;
     memory.ingest.params.imu = VFRONT_IMU_GAP;
-    memory.ingest.params.imu_readings = 11;
+    memory.ingest.params.imu_samples = 11;
     memory.ingest.params.reset_counter = 100;
-    memory.report.path[step.parity] = (struct vf_path){70, 71, 1, 1}; /* of no account */
-    memory.report.path[step.parity ^ 1] = (struct vf_path){7, 9, 1, 0};
+    memory.report.chain[step.parity] = (struct vf_chain){70, 71, 1, 1}; /* must not matter */
+    memory.report.chain[step.parity ^ 1] = (struct vf_chain){7, 9, 1, 0};
     RUN(report);
     const vfront_health_t *h = &result()->health;
     assert_int_equal(h->followed, 11);
@@ -580,14 +579,14 @@ static void counts_are_passed_on(void **state)
     assert_int_equal(h->gyro_short, 1);
     assert_int_equal(h->gyro_stuck, 1);
     assert_int_equal(h->imu, VFRONT_IMU_GAP);
-    assert_int_equal(h->imu_readings, 11);
+    assert_int_equal(h->imu_samples, 11);
     assert_int_equal(h->reset_counter, 107);
     assert_int_equal(h->motion_breaks, 9);
 }
 
 #if VFRONT_EGO
-/** Health of the frame's time and of its pictures' age: the interval since the frame before beside the usual
- *  one, pictures that came before, late pictures, and how far motions are from the rotation given. */
+/** Health of time and image age: the interval against its running mean, repeated images, late images, and the deviation
+ *  of motions from the given rotation. */
 static void time_in_health(void **state)
 {
     (void)state;
@@ -597,66 +596,65 @@ static void time_in_health(void **state)
         step.geometry.calibrated[0] = active;
         memory.ingest.params.frame = 30;
         memory.ingest.params.dt_ns = active ? 58000000 : 50000000;
-        memory.report.interval[step.parity ^ 1] = (struct vf_usual_interval){8, 800000, 100, 0};
+        memory.report.interval[step.parity ^ 1] = (struct vf_running_mean_interval){8, 800000, 100, 0};
         memory.freeze.repeated[step.parity][0] = active ? 5 : 0;
-        memory.ego.usual[step.parity].late = 3;
-        memory.ego.usual[step.parity].prior.square = 0.04f;
+        memory.ego.running_means[step.parity].late = 3;
+        memory.ingest.params.rotation_rms_rad = 0.2f;
         RUN(report);
         const vfront_health_t *h = &result()->health;
         assert_int_equal(h->irregular, active);
         assert_in_range(h->interval_us, active ? 50100 : 50000, active ? 51100 : 50000);
         assert_int_equal(h->repeated, active);
         assert_int_equal(h->late, active ? 3 : 0);
-        assert_true(active ? fabs((double)h->prior_rms_rad - 0.2) < 1e-6 : h->prior_rms_rad == 0.0f);
+        assert_true(h->prior_rms_rad == 0.2f);
     }
 }
 #endif
 
-/** Intervals between frames by hand [us]: what is usual after eight of them, and what differs. */
+/** Intervals between frames by hand [us]: the running mean after eight of them, and deviations. */
 static void irregular_intervals(void **state)
 {
-    enum { REGULAR, SHAKY, DRIFT, MISSING, SLOWER, WAYS };
+    enum { REGULAR, SHAKY, DRIFT, MISSING, SLOWER, VARIANTS };
     (void)state;
-    for (int way = 0; way < WAYS; way++) {
-        struct vf_usual_interval u = {9, 9, 9, 9};
+    for (int variant = 0; variant < VARIANTS; variant++) {
+        struct vf_running_mean_interval u = {9, 9, 9, 9};
         int irregular = 0, last = 0;
         for (uint64_t frame = 0; frame < 60; frame++) {
-            const int64_t shaken = way == SHAKY ? ((int64_t)frame * 7 % 5 - 2) * 1000 : 0,
-                          off = frame < 20       ? 0
-                                : way == DRIFT   ? 500
-                                : way == SLOWER  ? 50000
-                                : way == MISSING ? (frame == 20) * 50000
-                                : way == SHAKY   ? (frame == 20) * 9000
-                                                 : 0;
+            const int64_t shaken = variant == SHAKY ? ((int64_t)frame * 7 % 5 - 2) * 1000 : 0,
+                          off = frame < 20           ? 0
+                                : variant == DRIFT   ? 500
+                                : variant == SLOWER  ? 50000
+                                : variant == MISSING ? (frame == 20) * 50000
+                                : variant == SHAKY   ? (frame == 20) * 9000
+                                                     : 0;
             u = vf_report_interval(&u, frame, (uint64_t)(50000 + shaken + off) * 1000);
             if (u.irregular) irregular++, last = (int)frame;
             assert_true(!u.irregular || frame >= 20);
-            if (frame == 20) assert_int_equal(u.irregular, way != REGULAR);
+            if (frame == 20) assert_int_equal(u.irregular, variant != REGULAR);
             assert_int_equal(u.frames, frame < 8 ? frame : 8);
         }
         assert_true(irregular <= 3 && last <= 22);
-        assert_in_range(u.us_q4 / 16, way == SLOWER ? 99000 : 49700, way == SLOWER ? 100000 : 50520);
+        assert_in_range(u.us_q4 / 16, variant == SLOWER ? 99000 : 49700, variant == SLOWER ? 100000 : 50520);
     }
-    const struct vf_usual_interval usual = {8, 800000, 100, 0};
+    const struct vf_running_mean_interval running_mean = {8, 800000, 100, 0};
     for (int side = -1; side <= 1; side += 2)
         for (int over = 0; over < 2; over++) { /* 1/256 of 50 ms are 195.3125 us */
-            const struct vf_usual_interval u = vf_report_interval(&usual, 30,
-                                                                  (uint64_t)(50000000 + side * (195312 + over * 63)));
+            const struct vf_running_mean_interval u = vf_report_interval(
+                &running_mean, 30, (uint64_t)(50000000 + side * (195312 + over * 63)));
             assert_int_equal(u.irregular, over);
         }
 }
 
 #if VFRONT_EGO
-/** Deviation of an estimate with this weight, number of frames and mean age [px], whose spread is `square`. */
+/** Standard deviation of an estimate with this weight, number of frames and mean age [px]; `square`: its spread. */
 static double deviation(double square, double weight, double frames, double age)
 {
     const double variance = square / (weight * weight) * (1.0 + 96.0 / frames) + 0.01 / (frames * frames) + 25e-8 * age;
     return sqrt(variance / (1.0 + variance));
 }
 
-/** Offsets of the rig, and how well they are known, from estimates of known contents; of stages that are left out,
- *  nothing is known. */
-static void offsets_of_the_rig(void **state)
+/** Offsets of the rig and their standard deviations, from known estimates; unknown if the stages are inactive. */
+static void rig_offsets(void **state)
 {
     (void)state;
     for (int active = 0; active < 2; active++) {
@@ -664,32 +662,33 @@ static void offsets_of_the_rig(void **state)
         set_up_empty();
         step.geometry.calibrated[0] = active;
         step.geometry.pair.placed = active;
-        memory.stereo.pair[step.parity] = (struct vf_pair_health){VFRONT_STEREO_SUSPECT, 321, 384, 5, 6, 7, 8};
-        memory.rows.estimate[step.parity] = (struct vf_rig_estimate){
+        memory.stereo.pair[step.parity] = (struct vf_pair_health){
+            .state = VFRONT_STEREO_SUSPECT, .permille = 321, .offset_px = 1.5f, .frames = 5, .mean_permille_q8 = 6};
+        memory.epipolar.estimate[step.parity] = (struct vf_rig_estimate){
             .value = -0.25f, .weight = 500.0f, .frames = 64.0f, .age = 40.0f, .square = 90.0f};
         memory.ego.disparity[step.parity] = (struct vf_rig_estimate){
-            .value = 0.5f, .open = 0.25f, .weight = 800.0f, .frames = 32.0f, .age = 16.0f, .square = 70.0f};
+            .value = 0.5f, .uncorrected = 0.25f, .weight = 800.0f, .frames = 32.0f, .age = 16.0f, .square = 70.0f};
         RUN(report);
         const vfront_health_t *h = &result()->health;
         assert_int_equal(h->stereo, active ? VFRONT_STEREO_SUSPECT : VFRONT_STEREO_NONE);
         assert_int_equal(h->stereo_permille, active ? 321 : 0);
         same_float(h->stereo_offset_px, active ? 1.5 : 0.0);
-        same_float(h->rows_offset_px, active ? -0.25 : 0.0);
+        same_float(h->epipolar_offset_px, active ? -0.25 : 0.0);
         same_float(h->disparity_offset_px, active ? 0.5 : 0.0);
-        const double rows = active ? deviation(90.0, 500.0, 64.0, 40.0) : 1.0;
+        const double epipolar = active ? deviation(90.0, 500.0, 64.0, 40.0) : 1.0;
         const double disparity = active ? hypot(deviation(70.0, 800.0, 32.0, 16.0), 0.4 * 0.25) : 1.0;
-        REQUIRE(fabs((double)h->rows_sigma_px - rows) < 1e-6, "rows: %g", (double)h->rows_sigma_px);
+        REQUIRE(fabs((double)h->epipolar_sigma_px - epipolar) < 1e-6, "rows: %g", (double)h->epipolar_sigma_px);
         REQUIRE(fabs((double)h->disparity_sigma_px - disparity) < 1e-6, "disparity: %g", (double)h->disparity_sigma_px);
     }
 }
 #endif
 
-/** Corners of tracks in `count` cells of a camera, whatever is in their keys; noise behind the last cell. */
+/** Corners in `count` cells of a camera, with any key; noise after the last cell. */
 static void random_corners(int32_t camera, int32_t count)
 {
     const int32_t cells = cells_of(camera);
     uint64_t *corner = memory.detect.corner[step.parity][camera];
-    scribble(memory.detect.corner[step.parity ^ 1][camera], sizeof memory.detect.corner[0][0]); /* of no account */
+    scribble(memory.detect.corner[step.parity ^ 1][camera], sizeof memory.detect.corner[0][0]); /* must not matter */
     scribble(corner, sizeof memory.detect.corner[0][0]);
     for (int32_t cell = 0; cell < cells; cell++) corner[cell] = 0;
     for (int32_t left = count; left > 0;) {
@@ -700,8 +699,8 @@ static void random_corners(int32_t camera, int32_t count)
     }
 }
 
-/** Corners beyond the slots of a camera's groups, in none of them, one or many; noise for absent groups. Returns how
- *  many. */
+/** Corners beyond the slots of a camera's groups, in none of them, one or many; noise for absent groups. Returns their
+ *  number. */
 static uint32_t random_dropped(int32_t camera, int some)
 {
     uint32_t all = 0;
@@ -714,7 +713,7 @@ static uint32_t random_dropped(int32_t camera, int some)
     return all;
 }
 
-/** Cells without a corner, corners beyond the slots, and the lists that were full, camera by camera. */
+/** Cells without a corner, corners beyond the slots, and full lists, per camera. */
 static void full_and_starved(void **state)
 {
     (void)state;
@@ -727,7 +726,7 @@ static void full_and_starved(void **state)
         step.tuning.detect_levels = between(1, VFRONT_SCALES);
         share_out();
         memory.refill.overflow = i & 1 ? 1 + (uint32_t)roll(1000) : 0;
-        scribble(memory.detect.best, sizeof memory.detect.best); /* is of no account */
+        scribble(memory.detect.best, sizeof memory.detect.best); /* must not matter */
         for (int32_t c = 0; c < VFRONT_CAMERAS; c++) {
             starved[c] = i % 32 < 8 ? 0 : i % 32 < 16 ? cells_of(c) : roll(cells_of(c) + 1);
             random_corners(c, cells_of(c) - starved[c]);
@@ -751,33 +750,18 @@ static void states_and_quality(void **state)
     static const struct {
         uint64_t frame;
         uint32_t followed, lost, gap;
-        int32_t target, degraded_percent;
+        int32_t target;
         uint32_t state, quality;
     } known[] = {
-        {0, 0, 0, 0, 200, 50, VFRONT_STARTING, 1},
-        {0, 0, 0, 1, 200, 50, VFRONT_STARTING, 1},
-        {1, 200, 0, 0, 200, 50, VFRONT_TRACKING, 100},
-        {1, 100, 100, 0, 200, 50, VFRONT_TRACKING, 50},
-        {1, 99, 101, 0, 200, 50, VFRONT_DEGRADED, 49},
-        {1, 99, 0, 0, 200, 49, VFRONT_TRACKING, 49},
-        {1, 199, 0, 0, 200, 100, VFRONT_DEGRADED, 99},
-        {1, 200, 0, 0, 200, 100, VFRONT_TRACKING, 100},
-        {1, 0, 0, 0, 200, 1, VFRONT_DEGRADED, 1},
-        {1, 1, 0, 0, 200, 1, VFRONT_DEGRADED, 1},
-        {1, 2, 0, 0, 200, 1, VFRONT_TRACKING, 1},
-        {1, 200, 0, 1, 200, 50, VFRONT_DEGRADED, 100},
-        {1, 0, 1, 0, 200, 50, VFRONT_LOST, 1},
-        {1, 0, 200, 1, 200, 50, VFRONT_LOST, 1},
-        {1, 0, 0, 0, 200, 50, VFRONT_DEGRADED, 1},
-        {1, 1, 5, 0, 200, 50, VFRONT_DEGRADED, 1},
-        {1, 1, 5, 0, 200, 2, VFRONT_DEGRADED, 1},
-        {1, 1, 0, 0, 1, 100, VFRONT_TRACKING, 100},
-        {1, 2, 0, 0, 3, 67, VFRONT_DEGRADED, 66},
-        {1, 2, 0, 0, 3, 66, VFRONT_TRACKING, 66},
-        {1ull << 40, 4, 0, 0, 200, 2, VFRONT_TRACKING, 2},
-        {0, 0, 0, 0, 0, 50, VFRONT_STARTING, 100},
-        {1, 0, 0, 0, 0, 100, VFRONT_TRACKING, 100}, /* nothing is to be tracked */
-        {1, 0, 0, 1, 0, 50, VFRONT_DEGRADED, 100},
+        {0, 0, 0, 0, 200, VFRONT_STARTING, 1},     {0, 0, 0, 1, 200, VFRONT_STARTING, 1},
+        {1, 200, 0, 0, 200, VFRONT_TRACKING, 100}, {1, 100, 100, 0, 200, VFRONT_TRACKING, 50},
+        {1, 99, 101, 0, 200, VFRONT_DEGRADED, 49}, {1, 200, 0, 1, 200, VFRONT_DEGRADED, 100},
+        {1, 1, 0, 0, 3, VFRONT_DEGRADED, 33},      {1, 2, 0, 0, 3, VFRONT_TRACKING, 66},
+        {1, 1, 0, 0, 1, VFRONT_TRACKING, 100},     {1ull << 40, 4, 0, 0, 200, VFRONT_DEGRADED, 2},
+        {1, 0, 0, 0, 0, VFRONT_TRACKING, 100}, /* nothing is to be tracked */
+        {1, 0, 1, 0, 200, VFRONT_LOST, 1},         {1, 0, 200, 1, 200, VFRONT_LOST, 1},
+        {1, 0, 0, 0, 200, VFRONT_DEGRADED, 1},     {1, 1, 5, 0, 200, VFRONT_DEGRADED, 1},
+        {0, 0, 0, 0, 0, VFRONT_STARTING, 100},     {1, 0, 0, 1, 0, VFRONT_DEGRADED, 100},
     };
     (void)state;
     shake(7);
@@ -787,9 +771,8 @@ static void states_and_quality(void **state)
         memory.ingest.params.gap = known[i].gap;
         memory.refill.followed = known[i].followed;
         memory.refill.lost_count = known[i].lost > VFRONT_TRACKS ? VFRONT_TRACKS : known[i].lost;
-        memory.report.path[step.parity ^ 1] = (struct vf_path){3, 0, known[i].followed + known[i].lost > 0, 0};
+        memory.report.chain[step.parity ^ 1] = (struct vf_chain){3, 0, known[i].followed + known[i].lost > 0, 0};
         step.tuning.track_target = known[i].target;
-        step.tuning.health_degraded_percent = known[i].degraded_percent;
         RUN(report);
         REQUIRE(result()->health.state == known[i].state && result()->health.quality == known[i].quality,
                 "line %zu: state %u quality %u", i, result()->health.state, result()->health.quality);
@@ -799,13 +782,13 @@ static void states_and_quality(void **state)
 #if VFRONT_EGO
 enum { NONE, GOOD, ROTATION, FEW, UNSURE }; /* as vfront_motion_state_t */
 
-/** One step of a path: counts and motions, and what the table at vfront_state_t makes of them. */
-struct path_step {
+/** One frame of a history: counts and motions, and the state by the table at vfront_health_state_t. */
+struct chain_step {
     uint32_t followed, born, relative, metric;
     uint32_t state, reset_counter, motion_breaks;
 };
 
-static void run_path_step(uint64_t frame, const struct path_step *p)
+static void run_chain_step(uint64_t frame, const struct chain_step *p)
 {
     step.parity = (int32_t)(frame & 1);
     memory.ingest.params.frame = frame;
@@ -817,33 +800,33 @@ static void run_path_step(uint64_t frame, const struct path_step *p)
     RUN(report);
 }
 
-static void set_up_path(void)
+static void set_up_chain(void)
 {
     set_up_empty();
     step.tuning.ego = step.geometry.calibrated[0] = 1;
     step.tuning.track_target = 4;
-    step.tuning.first_motion_breaks = 20;
+    step.tuning.first_counter = 20;
     memory.ingest.params.reset_counter = 10;
-    scribble(memory.report.path, sizeof memory.report.path); /* the first frame does not look at it */
+    scribble(memory.report.chain, sizeof memory.report.chain); /* not read in the first frame */
 }
 
-/** Paths that are continued and that end, with a metric motion and without one, step by step. */
-static void paths(void **state)
+/** Histories that continue and that end, with and without a metric motion, frame by frame. */
+static void chains(void **state)
 {
     enum { START = VFRONT_STARTING, TRACK = VFRONT_TRACKING, BAD = VFRONT_DEGRADED, LOST = VFRONT_LOST };
-    static const struct path_step known[] = {
+    static const struct chain_step known[] = {
         {0, 4, NONE, NONE, START, 10, 20},   {4, 0, GOOD, GOOD, TRACK, 10, 20},
         {0, 4, UNSURE, GOOD, BAD, 10, 20}, /* all tracks end, but the motion is known */
-        {4, 0, GOOD, UNSURE, TRACK, 10, 21}, {3, 1, GOOD, FEW, TRACK, 10, 21},   /* one hole, of two steps */
+        {4, 0, GOOD, UNSURE, TRACK, 10, 21}, {3, 1, GOOD, FEW, TRACK, 10, 21},   /* one gap, of two frames */
         {4, 0, GOOD, GOOD, TRACK, 10, 21},   {0, 4, GOOD, UNSURE, LOST, 11, 22}, /* the relative one does not count */
         {0, 4, GOOD, UNSURE, LOST, 12, 22}, /* again: none of its tracks is followed */
         {0, 0, UNSURE, FEW, LOST, 13, 22},   {0, 0, UNSURE, FEW, BAD, 13, 22},  /* lasts one frame */
         {0, 0, UNSURE, GOOD, BAD, 13, 22},   {0, 0, UNSURE, GOOD, BAD, 13, 22}, /* by the motion alone */
         {0, 4, UNSURE, FEW, LOST, 14, 23},   {2, 2, UNSURE, FEW, TRACK, 14, 23},
         {1, 3, UNSURE, FEW, BAD, 14, 23},    {0, 0, ROTATION, FEW, LOST, 15, 23},
-        {0, 0, GOOD, GOOD, BAD, 15, 23},     {0, 0, GOOD, NONE, BAD, 15, 24}, /* missing: a hole as well */
+        {0, 0, GOOD, GOOD, BAD, 15, 23},     {0, 0, GOOD, NONE, BAD, 15, 24}, /* missing: also a gap */
     };
-    static const struct path_step mono[] = {
+    static const struct chain_step mono[] = {
         {0, 4, NONE, NONE, START, 10, 20},  {0, 4, GOOD, NONE, BAD, 10, 20},  {0, 4, ROTATION, NONE, BAD, 10, 20},
         {0, 4, UNSURE, NONE, LOST, 11, 20}, {0, 0, FEW, NONE, LOST, 12, 20},  {0, 0, FEW, NONE, BAD, 12, 20},
         {0, 0, GOOD, NONE, BAD, 12, 20},    {0, 0, NONE, NONE, LOST, 13, 20},
@@ -851,11 +834,11 @@ static void paths(void **state)
     (void)state;
     shake(19);
     for (int which = 0; which < 2; which++) {
-        const struct path_step *p = which ? mono : known;
+        const struct chain_step *p = which ? mono : known;
         const size_t steps = which ? sizeof mono / sizeof *mono : sizeof known / sizeof *known;
-        set_up_path();
+        set_up_chain();
         for (size_t i = 0; i < steps; i++) {
-            run_path_step(i, &p[i]);
+            run_chain_step(i, &p[i]);
             const vfront_health_t *h = &result()->health;
             REQUIRE(h->state == p[i].state && h->reset_counter == p[i].reset_counter &&
                         h->motion_breaks == p[i].motion_breaks,
@@ -865,33 +848,33 @@ static void paths(void **state)
     }
 }
 
-/** Random paths against the words of vfront.h, over whole histories. */
-static void random_paths(void **state)
+/** Random histories against the wording of vfront.h. */
+static void random_chains(void **state)
 {
     uint32_t losses_seen = 0, breaks_seen = 0;
     (void)state;
     shake(20);
     for (int round = 0; round < 200; round++) {
-        struct path_step p[40] = {{0}};
+        struct chain_step p[40] = {{0}};
         uint32_t losses = 0, breaks = 0;
         const int mono = roll(2);
-        set_up_path();
+        set_up_chain();
         for (int i = 0; i < 40; i++) {
             p[i].followed = i ? (uint32_t)(roll(2) * roll(5)) : 0;
             p[i].born = (uint32_t)(roll(2) * roll(5));
             p[i].relative = i ? (uint32_t)roll(5) : NONE;
             p[i].metric = i && !mono ? (uint32_t)between(roll(4) ? GOOD : NONE, UNSURE) : NONE;
-            const struct path_step *b = i ? &p[i - 1] : NULL;
+            const struct chain_step *b = i ? &p[i - 1] : NULL;
             int known[2];
             for (int k = 0; k < 2; k++) {
-                const struct path_step *q = k ? b : &p[i];
+                const struct chain_step *q = k ? b : &p[i];
                 known[k] = q && (q->metric == GOOD ||
                                  (q->metric == NONE && (q->relative == GOOD || q->relative == ROTATION)));
             }
             const int lost = b && !p[i].followed && !known[0] && (b->followed || b->born || known[1]);
             losses += (uint32_t)lost;
             breaks += b && b->metric == GOOD && p[i].metric != GOOD;
-            run_path_step((uint64_t)i, &p[i]);
+            run_chain_step((uint64_t)i, &p[i]);
             const vfront_health_t *h = &result()->health;
             assert_int_equal(h->state == VFRONT_LOST, lost);
             assert_int_equal(h->reset_counter, 10 + losses);
@@ -903,25 +886,25 @@ static void random_paths(void **state)
     assert_true(losses_seen > 300 && breaks_seen > 300);
 }
 
-/** Counters go on from their last value to 0. */
+/** Counters wrap from their last value to 0. */
 static void counters_wrap(void **state)
 {
     (void)state;
     shake(21);
-    set_up_path();
-    memory.report.path[0] = (struct vf_path){UINT32_MAX, UINT32_MAX, 1, 1};
+    set_up_chain();
+    memory.report.chain[0] = (struct vf_chain){UINT32_MAX, UINT32_MAX, 1, 1};
     memory.ingest.params.reset_counter = 0;
-    const struct path_step p = {0, 0, UNSURE, UNSURE, 0, 0, 0};
-    run_path_step(9, &p);
+    const struct chain_step p = {0, 0, UNSURE, UNSURE, 0, 0, 0};
+    run_chain_step(9, &p);
     assert_int_equal(result()->health.state, VFRONT_LOST);
     assert_int_equal(result()->health.reset_counter, 0);
     assert_int_equal(result()->health.motion_breaks, 0);
 }
 #endif
 
-/** Brightness sums in random shares over the tiles; floats against double precision: the mean, cut
- *  to 1/256 grey level. */
-static void light(void **state)
+/** Brightness sums randomly distributed over the tiles; floats against double precision: the mean, truncated to 1/256
+ *  grey level. */
+static void brightness_sums(void **state)
 {
     (void)state;
     shake(8);
@@ -933,7 +916,7 @@ static void light(void **state)
         for (int32_t c = 0; c < VFRONT_CAMERAS; c++)
             lay_out_levels(c, between(16, VFRONT_WIDTH), between(16, VFRONT_HEIGHT), 0);
         set_cells_about(64, 64);
-        scribble(memory.pyramid.tile, sizeof memory.pyramid.tile); /* tiles beyond the picture's are not summed up */
+        scribble(memory.pyramid.tile, sizeof memory.pyramid.tile); /* tiles beyond the image are not summed */
         for (int32_t c = 0; c < VFRONT_CAMERAS; c++) {
             const struct vf_level *l = &step.geometry.level[c][0];
             const int32_t across = (int32_t)ceil(l->width / 64.0), tiles = across * (int32_t)ceil(l->height / 64.0);
@@ -963,7 +946,7 @@ static void light(void **state)
 }
 
 /** Tiles of camera 0 of one brightness and one sharpness [grey levels]. */
-static void even_light(uint32_t brightness, uint32_t sharpness)
+static void even_brightness(uint32_t brightness, uint32_t sharpness)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
     const int32_t across = (l->width + 63) / 64, tiles = across * ((l->height + 63) / 64);
@@ -976,13 +959,13 @@ static void even_light(uint32_t brightness, uint32_t sharpness)
     }
 }
 
-/** Light that changes, by hand: against the mean of the last frames, with the floors of vfront.h. */
-static void changes_of_light(void **state)
+/** Changes of brightness, by hand: against the running mean, with the floors of vfront.h. */
+static void changes_of_brightness(void **state)
 {
     static const struct {
         uint32_t brightness, sharpness, times, brightness_changed, sharpness_changed;
-    } way[] = {
-        {100, 20, 1, 0, 0},                      /* the first frame has nothing before it */
+    } variant[] = {
+        {100, 20, 1, 0, 0},                      /* the first frame has no predecessor */
         {100, 20, 9, 0, 0},  {150, 40, 1, 0, 0}, /* 151 of 101, 40.25 of 20.25 */
         {100, 20, 60, 0, 0}, {152, 41, 1, 1, 1}, {100, 20, 60, 0, 0}, {65, 10, 1, 0, 0},
         {100, 20, 60, 0, 0}, {64, 9, 1, 1, 1},   {100, 20, 60, 0, 0}, {0, 0, 1, 1, 1},
@@ -991,20 +974,20 @@ static void changes_of_light(void **state)
     set_up_empty();
     lay_out_levels(0, 128, 128, 0);
     set_cells_about(64, 64);
-    scribble(memory.report.usual, sizeof memory.report.usual); /* the first frame does not look at it */
+    scribble(memory.report.running_mean, sizeof memory.report.running_mean); /* not read in the first frame */
     memory.ingest.params.frame = 0;
-    for (size_t i = 0; i < sizeof way / sizeof *way; i++)
-        for (uint32_t n = 0; n < way[i].times; n++, memory.ingest.params.frame++) {
+    for (size_t i = 0; i < sizeof variant / sizeof *variant; i++)
+        for (uint32_t n = 0; n < variant[i].times; n++, memory.ingest.params.frame++) {
             step.parity ^= 1;
-            even_light(way[i].brightness, way[i].sharpness);
+            even_brightness(variant[i].brightness, variant[i].sharpness);
             RUN(report);
             const vfront_health_t *h = &result()->health;
-            if (n + 1 < way[i].times) continue; /* on the way back to what is usual */
-            REQUIRE(h->brightness_changed[0] == way[i].brightness_changed &&
-                        h->sharpness_changed[0] == way[i].sharpness_changed,
+            if (n + 1 < variant[i].times) continue; /* returns to the mean */
+            REQUIRE(h->brightness_changed[0] == variant[i].brightness_changed &&
+                        h->sharpness_changed[0] == variant[i].sharpness_changed,
                     "line %zu: %u %u", i, h->brightness_changed[0], h->sharpness_changed[0]);
         }
-    even_light(30, 5); /* for good: it becomes usual */
+    even_brightness(30, 5); /* lasting: it becomes the mean */
     int frames = 0;
     do {
         step.parity ^= 1;
@@ -1014,8 +997,8 @@ static void changes_of_light(void **state)
     REQUIRE(frames > 3 && frames < 20, "usual after %d frames", frames);
 }
 
-/** The largest picture, all white and all black: nothing overflows. */
-static void light_at_its_limits(void **state)
+/** The largest image, all white and all black: nothing overflows. */
+static void brightness_at_its_limits(void **state)
 {
     (void)state;
     shake(9);
@@ -1038,7 +1021,7 @@ static void light_at_its_limits(void **state)
     }
 }
 
-/** A camera that the rig does not have reports zeros, whatever its memory holds. */
+/** A camera that the rig does not have reports zeros, whatever its memory contains. */
 static void absent_camera(void **state)
 {
     (void)state;
@@ -1063,7 +1046,7 @@ static void absent_camera(void **state)
     assert_true(h->dark_permille[VFRONT_CAMERAS - 1] == 0 && h->bright_permille[VFRONT_CAMERAS - 1] == 0);
 }
 
-/** The stage changes nothing in the arena but its own part. */
+/** The stage changes only its own memory in the arena. */
 static void all_else_stays(void **state)
 {
     (void)state;
@@ -1072,13 +1055,13 @@ static void all_else_stays(void **state)
     set_up_empty();
     for (int32_t camera = 0; camera < VFRONT_CAMERAS; camera++) random_points(camera, VFRONT_KEYPOINTS);
     memcpy(&expected, &memory, sizeof memory);
-    const struct vf_path *before = &memory.report.path[step.parity ^ 1];
-    expected.report.path[step.parity] = (struct vf_path){before->losses + (before->linked != 0),
-                                                         before->breaks + (before->metric != 0), 0, 0};
-    memset(memory.report.usual, 0, sizeof memory.report.usual);       /* changes_of_light() has these */
-    memset(memory.report.interval, 0, sizeof memory.report.interval); /* irregular_intervals() has these */
+    const struct vf_chain *before = &memory.report.chain[step.parity ^ 1];
+    expected.report.chain[step.parity] = (struct vf_chain){before->losses + (before->linked != 0),
+                                                           before->breaks + (before->metric != 0), 0, 0};
+    memset(memory.report.running_mean, 0, sizeof memory.report.running_mean); /* tested by changes_of_brightness() */
+    memset(memory.report.interval, 0, sizeof memory.report.interval);         /* tested by irregular_intervals() */
     RUN(report);
-    memcpy(expected.report.usual, memory.report.usual, sizeof memory.report.usual);
+    memcpy(expected.report.running_mean, memory.report.running_mean, sizeof memory.report.running_mean);
     memcpy(expected.report.interval, memory.report.interval, sizeof memory.report.interval);
     same_arena("report");
 }
@@ -1104,7 +1087,7 @@ static void make_sample(uint64_t seed)
 #endif
 }
 
-/** Flips each byte of a result: the digest changes, or it does not, as it should. */
+/** Flips each byte of a result: the digest changes, or does not, as specified. */
 static void every_byte_counts_or_not(void **state)
 {
     size_t covered = 0;
@@ -1114,7 +1097,7 @@ static void every_byte_counts_or_not(void **state)
     uint8_t *bytes = (uint8_t *)&sample;
     for (size_t at = 0; at < sizeof sample; at++) {
         const uint8_t flip = (uint8_t)(1u << roll(8));
-        if (is_count(at)) continue; /* below: a wild count would read beyond the arrays */
+        if (is_count(at)) continue; /* below: a wrong count would read beyond the arrays */
         bytes[at] ^= flip;
         REQUIRE((vfront_digest(&sample) == digest) == is_exempt(at), "byte %zu", at);
         bytes[at] ^= flip;
@@ -1185,7 +1168,7 @@ static void put_nav(const vfront_nav_t *n)
     put_doubles(n->covariance, 120);
     put_doubles(&n->offset_s, 1);
     put_doubles(&n->offset_sigma_s, 1);
-    put_doubles(&n->misfit, 1);
+    put_doubles(&n->residual_mean_square, 1);
     put(n->flags, 4);
     put(n->state, 4);
     put(n->landmarks, 4);
@@ -1193,8 +1176,8 @@ static void put_nav(const vfront_nav_t *n)
     put(n->reset_counter, 4);
 }
 
-/** The order of the fields is part of the promise: digests are kept from version to version. A count stands right
- *  before its list, the cameras' fields of health camera by camera. */
+/** The order of the fields is fixed, because digests are compared between versions. A count precedes its list; the
+ *  cameras' fields of health go camera by camera. */
 static void order_of_the_fields(void **state)
 {
     (void)state;
@@ -1243,18 +1226,18 @@ int main(void)
         cmocka_unit_test(irregular_intervals),
 #if VFRONT_EGO
         cmocka_unit_test(time_in_health),
-        cmocka_unit_test(offsets_of_the_rig),
+        cmocka_unit_test(rig_offsets),
 #endif
         cmocka_unit_test(full_and_starved),
         cmocka_unit_test(states_and_quality),
 #if VFRONT_EGO
-        cmocka_unit_test(paths),
-        cmocka_unit_test(random_paths),
+        cmocka_unit_test(chains),
+        cmocka_unit_test(random_chains),
         cmocka_unit_test(counters_wrap),
 #endif
-        cmocka_unit_test(light),
-        cmocka_unit_test(changes_of_light),
-        cmocka_unit_test(light_at_its_limits),
+        cmocka_unit_test(brightness_sums),
+        cmocka_unit_test(changes_of_brightness),
+        cmocka_unit_test(brightness_at_its_limits),
         cmocka_unit_test(absent_camera),
         cmocka_unit_test(all_else_stays),
         cmocka_unit_test(every_byte_counts_or_not),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Oracle of report: fields of a result in double precision, from the words of vfront.h; which bytes of a result the
+/* Oracle of report: fields of a result in double precision, from the wording of vfront.h; which bytes of a result the
  * digest covers; and the digest, FNV-1a over the fields in their published order. Included by report.c after
  * tests/fixture/stage.h. */
 #ifndef REPORT_ORACLE_H
@@ -29,8 +29,8 @@ static uint32_t agrees_of(uint32_t candidate)
 #endif
 }
 
-/** Grid of bearings 8 px apart, from two nodes before the picture on: a pinhole camera of focal length `focal` [px]
- *  whose principal point is a corner of the picture. Nodes from column `blind` on have no bearing. */
+/** Bearing grid with nodes 8 px apart, from two nodes before the image: a pinhole camera of focal length `focal` [px]
+ *  with its principal point in a corner of the image. Nodes from column `blind` on have no bearing. */
 static void make_grid(double focal, int32_t blind)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
@@ -43,8 +43,8 @@ static void make_grid(double focal, int32_t blind)
         }
 }
 
-/** Compares the bearing of a track with that pinhole camera's; none where one of the 4x4 nodes around has none, or the
- *  camera is not calibrated. */
+/** Compares the bearing of a track with that pinhole camera's; none if one of the 4x4 nodes has none, or the camera is
+ *  not calibrated. */
 static void compare_bearing(const float is[3], const struct vf_feature *f, double focal, int32_t blind, int calibrated)
 {
     const double x = f->x_q16 / 65536.0 / focal, y = f->y_q16 / 65536.0 / focal, z = 1.0 / sqrt(x * x + y * y + 1.0);
@@ -81,7 +81,7 @@ static vfront_result_t sample;
 /** Key points of a camera in the sample; the array holds at least one more. */
 static uint32_t sample_keypoints(uint32_t camera) { return VFRONT_KEYPOINTS > 3 ? 2 + camera : 0; }
 
-/** Descriptors: as many, but in camera 0 one less, to tell the two counts apart. */
+/** Descriptors: the same number, but one less in camera 0, to distinguish the two counts. */
 static uint32_t sample_descriptors(uint32_t camera)
 {
     return sample_keypoints(camera) ? sample_keypoints(camera) - !camera : 0;
@@ -90,7 +90,7 @@ static uint32_t sample_descriptors(uint32_t camera)
 /** Number of depths, and of matches, of the sample. */
 static uint32_t sample_matches(void) { return VFRONT_KEYPOINTS > 3 ? 2 : 0; }
 
-/** 1 if a byte lies in a list behind its first `count` entries; room: entries that the array has. */
+/** 1 if a byte lies in a list after its first `count` entries. room: entries of the array. */
 static int is_beyond(size_t at, size_t list, size_t entry, size_t count, size_t room)
 {
     return at >= list + count * entry && at < list + room * entry;
@@ -99,7 +99,7 @@ static int is_beyond(size_t at, size_t list, size_t entry, size_t count, size_t 
     is_beyond(at, offsetof(vfront_result_t, list), sizeof *sample.list, (count),                                       \
               sizeof sample.list / sizeof *sample.list)
 
-/** Offset behind the last field of a result: padding begins there. */
+/** Offset after the last field of a result, where padding begins. */
 static size_t end_of_fields(void)
 {
 #if VFRONT_MAP
@@ -113,7 +113,7 @@ static size_t end_of_fields(void)
 #endif
 }
 
-/** 1 if a byte lies in the depths or matches where the digest does not cover it: behind the last, or reserved. */
+/** 1 if a byte of the depths or matches is not covered by the digest: after the last entry, or reserved. */
 static int is_exempt_match(size_t at)
 {
 #if VFRONT_STEREO
@@ -132,7 +132,7 @@ static int is_exempt_match(size_t at)
 }
 
 /** 1 if the digest does not cover a byte of the sample: `timing`, health.reset_counter, reserved fields, padding, and
- *  entries behind the counts. All else is covered, so that a new field cannot be forgotten. */
+ *  entries after the counts. Everything else is covered, so that a new field cannot be forgotten. */
 static int is_exempt(size_t at)
 {
     const size_t reset = offsetof(vfront_result_t, health) + offsetof(vfront_health_t, reset_counter);
@@ -205,9 +205,9 @@ static void put_health(const vfront_health_t *h)
     put(h->gap, 4);
     put(h->gyro_short, 4);
     put(h->gyro_stuck, 4);
-    if (h->imu || h->imu_readings) {
-        put(h->imu, 4), put(h->imu_readings, 4);
-        put((uint32_t)h->imu_late_us, 4), put(h->reserved, 4);
+    if (h->imu || h->imu_samples) {
+        put(h->imu, 4), put(h->imu_samples, 4);
+        put((uint32_t)h->imu_late_us, 4), put(h->calibration, 4);
     }
     put(h->irregular, 4);
     put(h->interval_us, 4);
@@ -219,8 +219,8 @@ static void put_health(const vfront_health_t *h)
     put(h->stereo, 4);
     put(h->stereo_permille, 4);
     put_float(h->stereo_offset_px);
-    put_float(h->rows_offset_px);
-    put_float(h->rows_sigma_px);
+    put_float(h->epipolar_offset_px);
+    put_float(h->epipolar_sigma_px);
     put_float(h->disparity_offset_px);
     put_float(h->disparity_sigma_px);
     put(h->dt_ns, 8);
@@ -248,8 +248,8 @@ static void put_lists(void)
         put(t->score, 4);
         for (int k = 0; k < 3; k++) put_float(t->bearing[k]);
         put(t->agrees, 4);
-        const float partner[] = {t->partner_x_px,       t->partner_y_px, t->disparity_px,
-                                 t->disparity_sigma_px, t->depth_m,      t->depth_sigma_m};
+        const float partner[] = {t->stereo_x_px,        t->stereo_y_px, t->disparity_px,
+                                 t->disparity_sigma_px, t->depth_m,     t->depth_sigma_m};
         for (size_t i = 0; i < sizeof partner / sizeof *partner; i++) put_float(partner[i]);
     }
     put(sample.lost_count, 4);
@@ -270,7 +270,7 @@ static void put_lists(void)
             put(k->score, 4);
             put(k->cell, 2);
             put(k->level, 1);
-            put(k->weak, 1);
+            put(k->low, 1);
             for (int i = 0; i < 3; i++) put_float(k->bearing[i]);
         }
 #if VFRONT_DESCRIPTORS
@@ -287,7 +287,7 @@ static void put_matches(void)
     for (const vfront_depth_t *p = sample.depths; p < sample.depths + sample.depths_count; p++) {
         const float number[] = {p->x_px, p->y_px, p->depth_m, p->sigma_m};
         put(p->keypoint, 2);
-        put(p->partner, 2);
+        put(p->match, 2);
         put(p->distance, 2);
         for (int i = 0; i < 4; i++) put_float(number[i]);
     }
@@ -300,7 +300,7 @@ static void put_matches(void)
         put(m->distance, 2);
         put(m->second, 2);
         put(m->agrees, 2);
-        put(m->settled, 2);
+        put(m->refined, 2);
         put_float(m->x_px);
         put_float(m->y_px);
         for (int i = 0; i < 3; i++) put_float(m->bearing[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Times of a result from readings of a clock: of any length, beyond 32 bits of nanoseconds, too. */
+/* Times of a result from clock values of any size, also beyond 32 bits of nanoseconds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,11 +15,11 @@ static uint64_t now_ns(void) { return clock_ns; }
 
 static struct vf_port port;
 static struct vf_pinned pinned;
-static struct vf_state front;
+static struct vf_context front;
 static vfront_result_t result;
 
-/** Times of a step whose first stage takes `first_ns` and whose last one ends `all_ns` after its start; all from
- *  `start_ns` on, the start of the clock. */
+/** Times of a frame whose first stage takes `first_ns` and whose last one ends `all_ns` after the start at
+ *  `start_ns`. */
 static const vfront_timing_t *times_of(uint64_t start_ns, uint64_t first_ns, uint64_t all_ns)
 {
     memset(&front, 0, sizeof front);
@@ -60,11 +60,11 @@ static void times_of_any_length(void **state)
                 assert_true(is_time(t->device_us, first_ns[i] + more_ns));
                 assert_true(is_time(t->step_us, first_ns[i] + more_ns));
                 assert_int_equal(t->overrun, first_ns[i] + more_ns > 20000000);
-                assert_true(t->stage_us[VFRONT_STAGE_track] == 0.0f); /* left out */
+                assert_true(t->stage_us[VFRONT_STAGE_track] == 0.0f); /* inactive */
             }
 }
 
-/** A clock that goes back within a stage gives no time, not one of centuries. */
+/** A clock that runs backwards within a stage gives no time. */
 static void clock_goes_back(void **state)
 {
     (void)state;

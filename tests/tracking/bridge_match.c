@@ -12,13 +12,13 @@ static uint64_t t_ns;
 
 int bridge_open(int wide, int high, const double *K, const char *name[], const int *value, int values);
 int bridge_step(const uint8_t *grey, const double *R_cur_prev, float *place, uint8_t *bits, int32_t *match,
-                float *settled, int *matches);
+                float *refined, int *matches);
 const char *bridge_detail(void);
 
-/** One line on why the last call failed. */
+/** Message on why the last call failed. */
 const char *bridge_detail(void) { return vfront_detail(&vf); }
 
-/** Starts anew. K: row-major 3x3 of a pinhole. Returns a vfront_status_t. */
+/** Starts again. K: row-major 3x3 of a pinhole. Returns a vfront_status_t. */
 int bridge_open(int wide, int high, const double *K, const char *name[], const int *value, int values)
 {
     vfront_rig_t rig = {.cameras = 1};
@@ -47,7 +47,7 @@ int bridge_open(int wide, int high, const double *K, const char *name[], const i
  * @return     How many key points, or a negative vfront_status_t.
  */
 int bridge_step(const uint8_t *grey, const double *R_cur_prev, float *place, uint8_t *bits, int32_t *match,
-                float *settled, int *matches)
+                float *refined, int *matches)
 {
     vfront_frame_t frame = {.t_ns = t_ns += 50000000u, .R_cur_prev = R_cur_prev};
     const vfront_result_t *r;
@@ -66,7 +66,7 @@ int bridge_step(const uint8_t *grey, const double *R_cur_prev, float *place, uin
         const int32_t row[4] = {m->keypoint, m->before, (int32_t)m->id, (int32_t)m->age};
         const float at[4] = {m->x_px, m->y_px, m->x_before_px, m->y_before_px};
         memcpy(match + 4 * i, row, sizeof row);
-        memcpy(settled + 4 * i, at, sizeof at);
+        memcpy(refined + 4 * i, at, sizeof at);
     }
     *matches = (int)r->matches_count;
     return (int)r->keypoints_count[0];

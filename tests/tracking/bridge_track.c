@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The track stage as a shared library for tests/tracking/quality.py: pictures and points go in, tracks come out. It is
- * built from the stage's own source, with the solutions of the normal equations counted. */
+/* The track stage as a shared library for tests/tracking/quality.py: images and points go in, tracks come out. Built
+ * from the stage's own source, with the solutions of the normal equations counted. */
 #include "tracking/track.h"
 
-/** Gauss-Newton steps that one feature took, by level. */
+/** Gauss-Newton steps of one feature, by level. */
 struct steps {
     uint32_t at[VFRONT_LEVELS];
 };
-static struct steps *steps_now; /* of the feature under way */
-static int32_t level_now;       /* on which it iterates */
+static struct steps *steps_now; /* of the current feature */
+static int32_t level_now;       /* its current level */
 
-/* The algorithm converts a position to a level right before it iterates there, and solves once a step. */
+/* The algorithm converts a position to a level right before it iterates there, and solves once per step. */
 static inline int32_t noted_level(int32_t x_q16, int32_t level)
 {
     level_now = level;
@@ -18,10 +18,10 @@ static inline int32_t noted_level(int32_t x_q16, int32_t level)
 }
 
 static inline struct vf_track_update counted_solve(const struct vf_template_normal *n, const struct vf_residual_sums *s,
-                                                   int32_t light, int32_t alpha_q14)
+                                                   int32_t photometric, int32_t alpha_q14)
 {
     steps_now->at[level_now]++;
-    return vf_track_solve(n, s, light, alpha_q14);
+    return vf_track_solve(n, s, photometric, alpha_q14);
 }
 
 #define vf_to_level_q16 noted_level
@@ -49,15 +49,15 @@ int bridge_detect(double *x, double *y);
 void bridge_seed(int count, const double *x, const double *y);
 void bridge_track(double *x, double *y, int32_t *end, int32_t *taken);
 
-/** Makes the views of the stages in use, as a port makes them. */
+/** Makes the views of the stages used, as a port does. */
 static void look(void)
 {
     vf_geometry_derive(&step.geometry, &step.tuning);
-    vf_ingest_look(&views.ingest, &step);
-    vf_pyramid_look(&views.pyramid, &step);
-    vf_scale_look(&views.scale, &step);
-    vf_detect_look(&views.detect, &step);
-    vf_track_look(&views.track, &step);
+    vf_ingest_make_view(&views.ingest, &step);
+    vf_pyramid_make_view(&views.pyramid, &step);
+    vf_scale_make_view(&views.scale, &step);
+    vf_detect_make_view(&views.detect, &step);
+    vf_track_make_view(&views.track, &step);
 }
 
 static void set_level(struct vf_level *l, int32_t width, int32_t height, uint32_t *offset)
@@ -69,7 +69,7 @@ static void set_level(struct vf_level *l, int32_t width, int32_t height, uint32_
     *offset += (uint32_t)(l->pitch * height);
 }
 
-/** Levels in which key points are found: level 0 is the picture, the others lie in a memory of their own. */
+/** Levels of key point detection: level 0 is the image, the others have their own memory. */
 static void lay_out_scales(int32_t width, int32_t height)
 {
     struct vf_geometry *g = &step.geometry;
@@ -100,8 +100,8 @@ static void lay_out(int32_t width, int32_t height)
     g->culls_y[0] = (height + step.tuning.cull_height_px - 1) / step.tuning.cull_height_px;
 }
 
-/** Starts on pictures of a size, with standard tuning but for cells of 32 px: points all over the picture. Returns how
- *  many points can be followed; 0: beyond the config. */
+/** Starts on images of a size, with standard tuning except cells of 32 px, for points all over the image. Returns how
+ *  many points can be tracked; 0: beyond the config. */
 int bridge_open(int width, int height)
 {
     if (width < 16 || width > VFRONT_WIDTH || height < 16 || height > VFRONT_HEIGHT) return 0;
@@ -116,11 +116,10 @@ int bridge_open(int width, int height)
     return step.geometry.cells[0] <= VFRONT_CELLS && step.geometry.culls[0] <= VFRONT_CULL_CELLS ? VFRONT_TRACKS : 0;
 }
 
-/** Sets a tuning value. Returns 0 when there is none of this name, or it is out of its range. */
+/** Sets a tuning value. Returns 0 if the name is unknown or the value out of range. */
 int bridge_tune(const char *name, int value) { return vfront_tuning_set(&step.tuning, name, value) == VFRONT_OK; }
 
-/** The next picture, [height][width]. `rotation`: homography that takes the last picture's pixels to this one's, or
- *  NULL. */
+/** Sets the next image, [height][width]. rotation: homography from the last image's pixels to this one's, or NULL. */
 void bridge_picture(const uint8_t *pixels, const float *rotation)
 {
     struct vf_params *p = &pinned.params;
@@ -134,8 +133,8 @@ void bridge_picture(const uint8_t *pixels, const float *rotation)
     p->frame++;
 }
 
-/** Positions at which the library would start tracks in the last picture: the best corner of every cell on any level,
- *  at most VFRONT_TRACKS. Returns how many. */
+/** Positions at which the library would start tracks in the last image: the best corner of every cell on any level, at
+ *  most VFRONT_TRACKS. Returns their number. */
 int bridge_detect(double *x, double *y)
 {
     const uint64_t *corner = memory.detect.corner[step.parity][0];
@@ -153,7 +152,7 @@ int bridge_detect(double *x, double *y)
     return count;
 }
 
-/** New features at these places of the last picture, instead of those there were. Their ids are 0, 1, 2... */
+/** Replaces the features by new ones at these positions of the last image, with ids 0, 1, 2... */
 void bridge_seed(int count, const double *x, const double *y)
 {
     struct vf_feature *f = memory.refill.feature[step.parity];
@@ -168,8 +167,8 @@ void bridge_seed(int count, const double *x, const double *y)
     memory.refill.counts[step.parity].count = (uint32_t)vf_clamp(count, 0, VFRONT_TRACKS);
 }
 
-/** Follows the features that live into the last picture. By id: where they are, why they ended or 0, and the steps it
- *  took, by level. Entries of those that ended before stay as they are. */
+/** Tracks the live features into the last image. By id: position, reason of an end or 0, and Gauss-Newton steps by
+ *  level. Entries of features that ended earlier do not change. */
 void bridge_track(double *x, double *y, int32_t *end, int32_t *taken)
 {
     struct vf_refill_memory *m = &memory.refill;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Oracle of match: the rule in its textbook form, in double precision, over all pairs. Key points are where a test puts
- * them; what the previous frame found is taken from the frames that the test itself made. Included by match.c. */
+/* Oracle of match: the rule in its textbook form, in double precision, over all pairs. Key points are placed by a test;
+ * the results of the previous frame come from frames that the test made itself. Included by match.c. */
 #ifndef MATCH_ORACLE_H
 #define MATCH_ORACLE_H
 
@@ -9,10 +9,10 @@
 /* ---- frames, kept apart from the arena --------------------------------------------------------------------------- */
 
 struct keypoint {
-    double bearing[3], predicted[3];          /* as stored, and at constant velocity in the next frame */
-    double before[3];                         /* of its match in the frame before; 0 0 0: it has none */
+    double bearing[3], predicted[3];          /* as stored; at constant velocity in the next frame */
+    double before[3];                         /* of its match in the previous frame; 0 0 0: none */
     int32_t x_q16, y_q16, level, orientation; /* orientation in 1/65536 of a full turn */
-    struct vf_match_link link;                /* to its match, as the previous frame left it; age 0: it has none */
+    struct vf_match_link link;                /* to its match in the previous frame; age 0: none */
     vfront_descriptor_t bits;
 };
 struct frame {
@@ -57,7 +57,7 @@ static struct keypoint random_keypoint(void)
     return p;
 }
 
-/** Begins a frame; the current one becomes the previous one. */
+/** Begins a frame; the current one becomes the previous. */
 static void next_frame(int32_t count)
 {
     struct frame *was = now;
@@ -84,14 +84,14 @@ static void put_frame(const struct frame *f, int32_t parity)
     }
 }
 
-/** Writes what the previous frame's key points were matched with into the arena, as if the stage had found it. */
+/** Writes the matches of the previous frame's key points into the arena, as if the stage had found them. */
 static void put_matches(void)
 {
     for (int32_t i = 0; i < before->count; i++)
         for (int k = 0; k < 3; k++) memory.match.before[step.parity ^ 1][i][k] = (float)before->point[i].before[k];
 }
 
-/** The same for their links; those of this frame are noise. */
+/** Writes their links; those of this frame are noise. */
 static void put_links(void)
 {
     scribble(memory.match.link[step.parity], sizeof memory.match.link[step.parity]);
@@ -119,13 +119,12 @@ static double greatest_variance(int first)
     return most;
 }
 
-/** Position and window [rad] of key point b of the previous frame by the rotation predicted: what is left of its last
- *  displacement after the rotation of that step goes on, half of it and of the usual one uncertain; without one the
- *  usual one is. */
+/** Position and window [rad] of key point b of the previous frame by the predicted rotation. Its last displacement
+ *  without that frame's rotation continues; half of it and of the mean one is uncertain. Without one, the mean is. */
 static double place_by_rotation(const struct keypoint *b, double at[3])
 {
     const struct vf_parallax_prior *q = &memory.predict.parallax;
-    const double ratio = (double)q->ratio, usual = (double)q->spread * (ratio > 0.0 ? ratio : 1.0);
+    const double ratio = (double)q->ratio, reference = (double)q->rms * (ratio > 0.0 ? ratio : 1.0);
     const int seen = ratio > 0.0 && (b->before[0] != 0.0 || b->before[1] != 0.0 || b->before[2] != 0.0);
     double there[3], left = 0.0, length = 0.0;
     for (int k = 0; k < 3; k++) {
@@ -141,10 +140,10 @@ static double place_by_rotation(const struct keypoint *b, double at[3])
         length += at[k] * at[k];
     }
     for (int k = 0; k < 3; k++) at[k] /= sqrt(length);
-    return 3.0 * sqrt(greatest_variance(3) + (seen ? 0.25 * (left + usual * usual) : usual * usual));
+    return 3.0 * sqrt(greatest_variance(3) + (seen ? 0.25 * (left + reference * reference) : reference * reference));
 }
 
-/** Position and window [rad] of key point b of the previous frame by the motion predicted. */
+/** Position and window [rad] of key point b of the previous frame by the predicted motion. */
 static double place_by_motion(const struct keypoint *b, double at[3])
 {
     const vfront_prediction_t *p = &memory.predict.now;
@@ -175,19 +174,19 @@ static double place_by_motion(const struct keypoint *b, double at[3])
     return 3.0 * sqrt(greatest_variance(3) + inverse * inverse * greatest_variance(0) + sigma * sigma * t2);
 }
 
-/** Distance [px] of a key point from the predicted position of one of the previous frame, less the window on their
+/** Distance [px] of a key point from the predicted position of one of the previous frame, minus the window on their
  *  coarser level. */
-static double outside_window_px(const struct keypoint *a, const struct keypoint *b)
+static double outside_radius_px(const struct keypoint *a, const struct keypoint *b)
 {
     const double step_px = fmax(size_of(a->level), size_of(b->level));
-    double square = 0.0, place[3], window_px = step.tuning.match_window_px * step_px;
+    double square = 0.0, place[3], radius_px = step.tuning.match_radius_px * step_px;
     if (step.geometry.calibrated[0])
-        window_px = fmin(window_px, 6.0 * step_px + place_by_motion(b, place) * (double)step.geometry.focal_px[0]);
+        radius_px = fmin(radius_px, 6.0 * step_px + place_by_motion(b, place) * (double)step.geometry.focal_px[0]);
     for (int k = 0; k < 3; k++) {
         const double at = step.geometry.calibrated[0] ? place[k] : b->predicted[k];
         square += (a->bearing[k] - at) * (a->bearing[k] - at);
     }
-    return sqrt(square) * (double)step.geometry.focal_px[0] - window_px;
+    return sqrt(square) * (double)step.geometry.focal_px[0] - radius_px;
 }
 
 static int ambiguous; /* 1: a decision of the case is too close for single precision */
@@ -195,8 +194,8 @@ static int ambiguous; /* 1: a decision of the case is too close for single preci
 static int is_candidate(const struct keypoint *a, const struct keypoint *b)
 {
     if (abs(a->level - b->level) > step.tuning.match_levels) return 0;
-    if (!step.tuning.match_guided) return 1;
-    const double off = outside_window_px(a, b);
+    if (step.tuning.match == VFRONT_MATCH_WHOLE) return 1;
+    const double off = outside_radius_px(a, b);
     ambiguous |= fabs(off) < (step.geometry.calibrated[0] ? 3e-6 : 1e-6) * (double)step.geometry.focal_px[0];
     return off <= 0.0;
 }
@@ -207,7 +206,7 @@ static int is_elsewhere(const struct keypoint *best, const struct keypoint *othe
     return fmax(abs(best->x_q16 - other->x_q16), abs(best->y_q16 - other->y_q16)) / 65536.0 > near;
 }
 
-/** Best candidate in a frame for a key point p of the other one, -1: none. p_is_now: p is of this frame. */
+/** Best candidate in a frame for a key point p of the other one; -1: none. p_is_now: p is of this frame. */
 static int best_for(const struct frame *list, const struct keypoint *p, int p_is_now)
 {
     int best = -1, least = step.tuning.match_distance + 1;
@@ -261,8 +260,8 @@ static double circular_distance(double a, double b, double whole)
     return fmin(d, whole - d);
 }
 
-/** Roll [1/256 of a full turn]: peak of the differences of orientation, each weighted less the farther it is away, up
- *  to 21/256. */
+/** Roll [1/256 of a full turn]: peak of the differences of orientation, with weights that fall linearly to 0 at
+ *  21/256. */
 static int roll_of(int count)
 {
     int best = 0;
@@ -291,7 +290,7 @@ static int drop_by_roll(int count)
     return kept;
 }
 
-/** State that the next frame needs for its predictions, from the pairs. */
+/** Sets what the next frame needs for its predictions, from the pairs. */
 static void predict_next(int count)
 {
     for (int i = 0; i < now->count; i++) {

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Matches with the previous frame, beside OpenCV's ORB and brute-force matcher, on real and rendered sequences with ground truth.
+"""Compares matches with the previous frame with those of OpenCV's ORB and brute-force matcher, on sequences with ground truth.
 
     tests/tracking/matching.py build/bridge_match.so [--set name=value ...]
 
@@ -11,12 +11,12 @@ Sequences are in $VFRONT_DATA or ../shared/data beside the project. Exit status:
 vfront    Standard tuning, select_points = 1000: guided; guided by the true rotation, as a gyro would give it; unguided.
 OpenCV    cv2.ORB_create(nfeatures=1000), cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True), its pairs all and those of at most 64 bits;
           and the same matcher on vfront's key points, which shows what the rule of matching does. FAST 10: fastThreshold=10 instead of 20,
-          which finds more where pictures are dim.
-Truth     flow: from depth and poses, or where the camera only turns. A pair is right when it lies within 2 px of the true place;
-          points without a true place do not count. line: poses alone. A pair is right when each of its points lies within 2 px of
+          which finds more where images are dim.
+Truth     flow: from depth and poses, or where the camera only turns. A pair is right when it lies within 2 px of the true position;
+          points without a true position do not count. line: poses alone. A pair is right when each of its points lies within 2 px of
           the other's epipolar line; wrong pairs along the line are not seen.
 Columns   pairs: mean a frame. right: share of them [%]. wrong: share off by over 3 px [%]. right pairs: mean a frame. least: of all frames.
-          spread: how evenly the key points lie, entropy over 8x8 fields, mean over the pictures [bit].
+          spread: how evenly the key points lie, entropy over 8x8 fields, mean over the images [bit].
 Chains    of vfront's guided matches that are CHAIN matches long, from where they began to where they are: live: share of all matches that
           live that long from then on [%]; median distance from the truth, and share of over 3 px [%]; behind it the same where the chain
           ends in the nearest key point instead.
@@ -73,7 +73,7 @@ class Vfront:
         return place[:count], bits[:count], self.match[:, :2]
 
     def chains(self, source):
-        """Frame by frame from CHAIN on: places in the frame CHAIN before, here, and of the key points here, of chains that are as long;
+        """Frame by frame, for chains of CHAIN matches: positions CHAIN frames before, positions in this frame, key points of this frame;
         and how many matches there were when these chains had one."""
         self.open(source)
         start, all_of = [], []
@@ -93,7 +93,7 @@ class Vfront:
             yield i, p, self.settled[chosen, :2], place[self.match[chosen, 0]], all_of[i - CHAIN + 1][0]
 
     def run(self, source):
-        """Frame by frame, places of pairs in the one before and in it."""
+        """Frame by frame, positions of the matched pairs in the previous and in this frame."""
         self.open(source)
         before, self.spread = None, []
         for i, picture in enumerate(source.pictures):
@@ -122,13 +122,13 @@ class OpenCV:
 
 
 def third(source):
-    """Every third picture."""
+    """Every third image."""
     source.pictures, source.poses = source.pictures[::3], source.poses[::3]
     return source
 
 
 def judge(source, i, p, q):
-    """Which of the pairs that can be judged are right, which wrong."""
+    """Flags of the right and of the wrong pairs, among those with ground truth."""
     p, q = p.astype(float), q.astype(float)
     kind, truth, ok = source.truth(i - 1, i, p)
     off = errors(kind, truth, q)
@@ -164,7 +164,7 @@ def main():
     cv2.setNumThreads(1)
     brute = cv2.BFMatcher(cv2.NORM_HAMMING, crossCheck=True)
     matchers = [Vfront(path, "vfront, guided", settings), Vfront(path, "vfront, rotation", settings, True),
-                Vfront(path, "vfront, unguided", dict(settings, match_guided=0)),
+                Vfront(path, "vfront, unguided", dict(settings, match=2)),
                 Vfront(path, "vfront's in OpenCV", settings, matcher=brute),
                 OpenCV("OpenCV", brute, 256), OpenCV("OpenCV, 64 bits", brute, 64),
                 OpenCV("OpenCV, FAST 10", brute, 256, 10)]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* partner: on rendered walls seen by every kind of rig, places in camera 1 beside the true ones; disparity, depth and
- * their deviations beside the law of sines, a regression and differences in double precision; periodic walls with and
- * without what the frame before says; what has no partner; nothing else in the arena changes. */
+/* partner: on rendered walls seen by every kind of rig. Positions in camera 1 against the true ones; disparity, depth
+ * and their standard deviations against the law of sines, a regression and differences in double precision; periodic
+ * walls with and without an expectation from the previous frame; tracks without a partner. Nothing else in the arena
+ * changes. */
 #include "tests/geometry/stereo_oracle.h"
 
 #if VFRONT_STEREO
@@ -17,17 +18,17 @@ static struct vf_feature *features(void) { return memory.refill.feature[step.par
 static const struct vf_partner *partner(uint32_t i) { return &memory.partner.partner[i]; }
 static int found(uint32_t i) { return partner(i)->disparity_sigma_px > 0.0f; }
 
-/** Rig of a kind whose pictures look alike: patches are not turned. */
+/** Rig of a kind whose images look alike: patches are not rotated. */
 static int make_rig(enum kind kind)
 {
     static const double z_axis[3] = {0, 0, 1}, side[3] = {0.1, 0.02, 0.01};
     if (!set_up_rig(kind)) return 0;
-    if (kind == ROLLED) place(z_axis, 0.05, side);
+    if (kind == ROLLED) location(z_axis, 0.05, side);
     rig.camera[1].fx_px = rig.camera[1].fy_px = rig.camera[0].fx_px;
     finish_rig();
     memset(&memory.predict, 0, sizeof memory.predict);
     memset(&memory.freeze, 0, sizeof memory.freeze);
-    memset(&memory.rows, 0, sizeof memory.rows);
+    memset(&memory.epipolar, 0, sizeof memory.epipolar);
     memset(&memory.ego, 0, sizeof memory.ego);
     memset(&memory.partner, 0, sizeof memory.partner);
     memset(&memory.ingest.params, 0, sizeof memory.ingest.params);
@@ -35,7 +36,7 @@ static int make_rig(enum kind kind)
     return 1;
 }
 
-/** Tracks anywhere on the wall where camera 1 sees them, `margin` px inside of both pictures. */
+/** Tracks anywhere on the wall where camera 1 sees them, `margin` px inside both images. */
 static void put_tracks(uint32_t wanted, double margin)
 {
     const double origin[3] = {0, 0, 0};
@@ -63,7 +64,7 @@ static void put_tracks(uint32_t wanted, double margin)
     memory.refill.counts[step.parity].count = tracks;
 }
 
-/** Runs the stage. No bytes change but the partners of the tracks and their ranges. */
+/** Runs the stage. Only the partners of the tracks and their ranges change. */
 static uint32_t run_stage(const char *what)
 {
     uint32_t n = 0;
@@ -82,7 +83,7 @@ static uint32_t run_stage(const char *what)
 
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
 
-/** Angle at the point, and range from camera 0 by the law of sines, for a place in camera 1. */
+/** Angle at the point, and range from camera 0 by the law of sines, for a position in camera 1. */
 struct triangle {
     double disparity, range;
 };
@@ -104,16 +105,16 @@ static struct triangle triangle_of(uint32_t i, const double place_px[2])
     return t;
 }
 
-/** Unit vector along the epipolar line at a place, in which the disparity grows. */
-static void line_at(uint32_t i, const double place_px[2], double way[2])
+/** Unit vector along the epipolar line at a position, in the direction of rising disparity. */
+static void line_at(uint32_t i, const double place_px[2], double direction[2])
 {
     const struct triangle t = triangle_of(i, place_px);
     double a[2], b[2];
     assert_true(project_to_camera1(bearing[i], t.range * 1.001, a) &&
                 project_to_camera1(bearing[i], t.range / 1.001, b));
     const double n = hypot(b[0] - a[0], b[1] - a[1]);
-    way[0] = (b[0] - a[0]) / n;
-    way[1] = (b[1] - a[1]) / n;
+    direction[0] = (b[0] - a[0]) / n;
+    direction[1] = (b[1] - a[1]) / n;
 }
 
 static double grey_at(int32_t camera, double x, double y)
@@ -124,17 +125,17 @@ static double grey_at(int32_t camera, double x, double y)
     return (at[0] * (1 - fx) + at[1] * fx) * (1 - fy) + (at[l->pitch] * (1 - fx) + at[l->pitch + 1] * fx) * fy;
 }
 
-/** Standard deviation of a place along the line [px]: 8x8 px of camera 1 explained by gain, offset and a shift of
- *  camera 0's; sqrt(pi / 2) of the mean absolute residual, over the root of the gradients' part that the light does not
+/** Standard deviation of a position along the line [px]: 8x8 px of camera 1 explained by gain, offset and a shift of
+ *  camera 0's. sqrt(pi / 2) of the mean absolute residual over the root of the gradients that gain and offset do not
  *  explain. */
-static double fit_of(uint32_t i, const double place_px[2], const double way[2])
+static double fit_of(uint32_t i, const double place_px[2], const double direction[2])
 {
     const double x = features()[i].x_q16 / 65536.0, y = features()[i].y_q16 / 65536.0;
     double g[64], t[64], d[64], mean[3] = {0, 0, 0}, A[3] = {0, 0, 0}, b[2] = {0, 0}, sum = 0.0;
     for (int k = 0; k < 64; k++) {
         const double u = k % 8 - 3.5, v = k / 8 - 3.5;
-        g[k] = way[0] * (grey_at(0, x + u + 1, y + v) - grey_at(0, x + u - 1, y + v)) / 2 +
-               way[1] * (grey_at(0, x + u, y + v + 1) - grey_at(0, x + u, y + v - 1)) / 2;
+        g[k] = direction[0] * (grey_at(0, x + u + 1, y + v) - grey_at(0, x + u - 1, y + v)) / 2 +
+               direction[1] * (grey_at(0, x + u, y + v + 1) - grey_at(0, x + u, y + v - 1)) / 2;
         t[k] = grey_at(0, x + u, y + v);
         d[k] = grey_at(1, place_px[0] + u, place_px[1] + v);
         mean[0] += g[k] / 64, mean[1] += t[k] / 64, mean[2] += d[k] / 64;
@@ -149,25 +150,26 @@ static double fit_of(uint32_t i, const double place_px[2], const double way[2])
     return sqrt(acos(-1.0) / 2.0) * sum / sqrt(free);
 }
 
-static double sigma_ratio; /* sum over the tracks checked of deviation over what it should be */
+static double sigma_ratio; /* sum over the checked tracks of standard deviation over expected one */
 
-/** Checks disparity, depth and deviations of a track against the place that was found. Returns error over deviation. */
+/** Checks disparity, depth and standard deviations of a track against the position found. Returns error over standard
+ *  deviation. */
 static double check_partner(const char *what, uint32_t i)
 {
     const struct vf_partner *p = partner(i);
     const struct vf_partner_range *r = &memory.partner.range[step.parity][features()[i].template_index];
     const double at[2] = {p->x_q16 / 65536.0, p->y_q16 / 65536.0}, h = 0.01;
-    double way[2];
+    double direction[2];
     const struct triangle t = triangle_of(i, at), true_one = triangle_of(i, true_place[i]);
     REQUIRE(fabs((double)p->disparity_px - t.disparity) < 2e-3, "%s: track %u has disparity %g, should be %g", what, i,
             (double)p->disparity_px, t.disparity);
-    line_at(i, at, way);
-    const double nearer[2] = {at[0] + h * way[0], at[1] + h * way[1]},
-                 farther[2] = {at[0] - h * way[0], at[1] - h * way[1]};
+    line_at(i, at, direction);
+    const double nearer[2] = {at[0] + h * direction[0], at[1] + h * direction[1]},
+                 farther[2] = {at[0] - h * direction[0], at[1] - h * direction[1]};
     const struct triangle t1 = triangle_of(i, nearer), t0 = triangle_of(i, farther);
-    const double fit = fit_of(i, at, way), px = sqrt(0.08 * 0.08 + 9.0 * fit * fit + 0.01 * 0.01),
+    const double fit = fit_of(i, at, direction), px = sqrt(0.08 * 0.08 + 9.0 * fit * fit + 0.01 * 0.01),
                  sigma = px * (t1.disparity - t0.disparity) / (2 * h);
-    /* of single ones that have not settled after the last step, more */
+    /* more for single ones that have not converged after the last step */
     REQUIRE(fabs((double)p->disparity_sigma_px / sigma - 2.0) < 1.3, "%s: track %u has sigma %g, should be %g", what, i,
             (double)p->disparity_sigma_px, sigma);
     sigma_ratio += (double)p->disparity_sigma_px / sigma;
@@ -186,7 +188,7 @@ static double check_partner(const char *what, uint32_t i)
 
 /* ---- tests ------------------------------------------------------------------------------------------------------- */
 
-/** Places on slanted walls beside the true ones. */
+/** Positions on slanted walls against the true ones. */
 static void finds_places(void **state)
 {
     (void)state;
@@ -224,9 +226,9 @@ static void finds_places(void **state)
     }
 }
 
-/** Periodic wall, 24 px from wave to wave along the rows: without an inverse range from the frame before nothing is
- *  unique; with one, also from before a motion, the place expected is found. A range that leads between two waves finds
- *  nothing; neither does one of a track of age 0, or in frame 0. */
+/** Periodic wall, 24 px from wave to wave along the rows. Without an inverse range of the previous frame nothing is
+ *  unique. With one, also from before a motion, the expected position is found. A range between two waves finds
+ *  nothing; neither does a range of a track of age 0, or in frame 0. */
 static void expects_places(void **state)
 {
     enum { NOTHING, KNOWN, MOVED, ASTRAY, NEWBORN, FIRST_FRAME, CASES };
@@ -245,7 +247,7 @@ static void expects_places(void **state)
         draw(0, 0.5);
         draw(1, 0.5);
         put_tracks(MOST, 60);
-        if (k == MOVED) { /* forwards by a quarter of the distance, and a little to the side */
+        if (k == MOVED) { /* forwards by a quarter of the distance, and slightly sideways */
             vfront_prediction_t *p = &memory.predict.now;
             for (int i = 0; i < 9; i += 4) p->R[i] = 1.0f;
             p->t[0] = (float)(0.01 * distance);
@@ -289,8 +291,8 @@ static void scene_of_rectified(void)
     put_tracks(MOST, 12);
 }
 
-/** A frozen picture of either camera, a mask on camera 1, other pictures, pictures without contrast: no partner, and
- *  all is 0. */
+/** A frozen image of either camera, a mask on camera 1, different images, images without contrast: no partner, all
+ *  members 0. */
 static void has_none(void **state)
 {
     enum { AS_IT_IS, FROZEN_0, FROZEN_1, MASKED, OTHER, FLAT, ONE_TRACK_NONE, CASES };
@@ -322,7 +324,7 @@ static void has_none(void **state)
     }
 }
 
-/** A nearer wall hides a part of the far one from camera 1 alone: of the tracks there hardly any has a partner. */
+/** A nearer wall hides part of the far one from camera 1 only: hardly any track there has a partner. */
 static void hidden_places(void **state)
 {
     uint32_t there = 0, kept = 0;
@@ -340,7 +342,7 @@ static void hidden_places(void **state)
         put_tracks(MOST, 12);
         run_stage("hidden");
         for (uint32_t i = 0; i < tracks; i++) {
-            /* left of the edge, by less than the disparities differ; the patch does not reach the nearer wall */
+            /* left of the edge by less than the difference of disparities; the patch does not reach the nearer wall */
             const double fb = rig.camera[0].fx_px * length(rig.t),
                          off = rig.camera[0].cx_px - features()[i].x_q16 / 65536.0;
             if (off < 10.0 || off > fb / wall.near - fb / distance - 10.0) continue;
@@ -353,8 +355,8 @@ static void hidden_places(void **state)
     REQUIRE(kept * 20 <= there, "%u of %u", kept, there);
 }
 
-/** Offsets that rig_offset corrects: camera 1 is drawn lower than the rig says, and the row's estimate knows; that of
- *  the disparities is taken off them. */
+/** Offsets that rig_offset corrects: camera 1 is drawn lower than the rig states, as the epipolar estimate knows; the
+ *  disparity offset is subtracted. */
 static void corrects_offsets(void **state)
 {
     double rms[2] = {0, 0}, mean[3] = {0, 0, 0}, should = 0.0;
@@ -363,17 +365,17 @@ static void corrects_offsets(void **state)
     for (int k = 0; k < 3; k++) {
         shake(5);
         if (!make_rig(RECTIFIED)) skip();
-        const vfront_camera_t as_said = rig.camera[1];
+        const vfront_camera_t as_calibrated = rig.camera[1];
         build_wall(length(rig.t) * 15.0, 0.0, 0.0, 5.0);
         draw(0, 1.0);
         rig.camera[1].cy_px += 0.8;
         vf_lens_make(&rig.lens[1], &rig.camera[1]);
         draw(1, 1.0);
-        rig.camera[1] = as_said;
+        rig.camera[1] = as_calibrated;
         vf_lens_make(&rig.lens[1], &rig.camera[1]);
         put_tracks(MOST, 12);
         step.tuning.rig_offset = k > 0;
-        memory.rows.estimate[step.parity ^ 1].corrected = 0.8f;
+        memory.epipolar.estimate[step.parity ^ 1].corrected = 0.8f;
         memory.ego.disparity[step.parity ^ 1].corrected = k == 2 ? 0.3f : 0.0f;
         run_stage("offset");
         for (uint32_t i = 0; i < tracks; i++) {
@@ -397,7 +399,7 @@ static void corrects_offsets(void **state)
     assert_true(fabs(mean[2] - mean[1] - should) < 0.005);
 }
 
-/** Disparities at and beyond both ends of what is searched; depth only from stereo_least_mpx on. */
+/** Disparities at and beyond both ends of what is searched; depth only from 0.25 px on. */
 static void ends_of_the_range(void **state)
 {
     (void)state;
@@ -407,7 +409,6 @@ static void ends_of_the_range(void **state)
         uint32_t with_depth = 0;
         if (!make_rig(RECTIFIED)) skip();
         step.tuning.stereo_disparity_px = 40;
-        step.tuning.stereo_least_mpx = 1000;
         build_wall(length(rig.t) * rig.camera[0].fx_px / disparity[k], 0.0, 0.0, 5.0);
         draw(0, 1.0);
         draw(1, 1.0);

@@ -1,23 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Quality of the partners of tracks in camera 1, beside OpenCV's pyramidal Lucas-Kanade from the left picture to the right one.
+"""Compares the stereo partners of tracks in camera 1 with OpenCV's pyramidal Lucas-Kanade from the left image to the right one.
 
     tests/tracking/partner.py build/bridge_ego.so [--quick] [--only set ...] [--set name=value ...]
 
-Sequences lie in $VFRONT_DATA or ../shared/data beside the project; flights as in tests/geometry/expect.py, NAME/3: every third picture. Host
-port, standard tuning, 1,000 tracks, 16 frames a set, rectified pictures; of the still pairs one frame, of those that are too large a part.
+Sequences lie in $VFRONT_DATA or ../shared/data beside the project; flights as in tests/geometry/expect.py, NAME/3: every third image. Host
+port, standard tuning, 1,000 tracks, 16 frames a set, rectified images; of the still pairs one frame, of those that are too large a part.
 --quick: one flight and one pair. Exit status: 1 more than 2 % of the partners of a set wrong, or more than half of the tracks without one on
 a flight; 77 OpenCV, data or the bridge is missing; else 0.
 
-truth    flights: disparities of the renderer. tartan: of the depth of TartanAir, from which the right picture is made too. cones reindeer aloe
+truth    flights: disparities of the renderer. tartan: of the depth of TartanAir, from which the right image is made too. cones reindeer aloe
          sceneflow_A0032: of the sets. kitti05, kitti01, euroc: of OpenCV's semi-global matcher, where it has one: no truth, for comparison.
-tracks   A frame. seen: share whose place is in the right picture and not hidden there by something nearer, of those with a truth [%].
+tracks   A frame. seen: share whose point lies in the right image and is not occluded there, of those with a truth [%].
 kept     Share of the tracks with a partner [%]; of the seen ones [%].
 right    Share of the partners with a truth whose disparity is within 1 px of the truth within 3 px of the track [%]; wrong: off by over 3 px [%].
 rms      Of errors up to 1 px where the truth varies by less than 1 px within 3 px of the track [px]. chi2: mean square of error over standard
          deviation there, of errors up to 1 px or three standard deviations, less the variance of the truth's own steps; 1: the deviation is true.
 us       Of the stage, a frame, on this machine.
-LK       cv2.calcOpticalFlowPyrLK of the same places, windows of 21 px, 5 levels, and back again: back within 1 px, in the row within 1 px,
+LK       cv2.calcOpticalFlowPyrLK of the same points, windows of 21 px, 5 levels, and back again: back within 1 px, in the row within 1 px,
          disparity not below -2 px.
 """
 import ctypes
@@ -41,7 +41,7 @@ PART = {"aloe": 300, "reindeer": 40}  # first row of 512
 
 
 def still(name):
-    """A pair as a sequence of one frame, cut to what the bridge has room for."""
+    """A stereo pair as a sequence of one frame, cropped to the largest size of the bridge."""
     scene, top = Scene(name), PART.get(name, 0)
     left, right, truth = [np.ascontiguousarray(p[top:top + 512, :BEST]) for p in (scene.left, scene.right, scene.truth.astype(np.float32))]
     height, width = left.shape
@@ -50,7 +50,7 @@ def still(name):
 
 
 def judge(place, disparity, truth):
-    """Of places with a disparity: known, right, wrong, calm, error."""
+    """For points with a disparity: truth known, right, wrong, truth smooth within 3 px, error."""
     x, y = [np.clip(np.round(place[:, k]).astype(int), 0, truth.shape[1 - k] - 1) for k in (0, 1)]
     plain = np.abs(truth).astype(np.float32)
     low, high = [f(plain, np.ones((7, 7), np.uint8))[y, x] for f in (cv2.erode, cv2.dilate)]
@@ -60,7 +60,7 @@ def judge(place, disparity, truth):
 
 
 def lucas_kanade(left, right, place):
-    """Disparities of places, nan: none."""
+    """Disparities of points; nan: none."""
     p = place.astype(np.float32)[:, None]
     options = dict(winSize=(21, 21), maxLevel=4, criteria=(3, 30, 0.01))
     q, there, _ = cv2.calcOpticalFlowPyrLK(left, right, p, None, **options)
@@ -75,7 +75,7 @@ class Sums:
         self.n = np.zeros(9)
 
     def add(self, place, disparity, sigma, truth, steps):
-        """sigma None: of a peer that has none."""
+        """Adds the errors of a frame. sigma: standard deviations; None for OpenCV, which has none."""
         kept = np.isfinite(disparity)
         known, right, wrong, calm, error = judge(place[kept], disparity[kept], truth)
         near = calm & (np.abs(error) <= (1 if sigma is None else np.maximum(1, 3 * sigma[kept])))
@@ -98,7 +98,7 @@ def pixels(rows, rig):
 
 
 def measure(bridge, name, pictures):
-    """Sums of vfront and of the peer over the frames but the first two of a sequence; share of the seen, of these kept, time."""
+    """Sums of vfront and of OpenCV over a sequence without its first two frames; share of visible tracks, share of these kept, time."""
     out, ours, peer, us = np.zeros((ROOM, 9), np.float32), Sums(), Sums(), []
     seen = np.zeros(3)
     bridge.c.bridge_interval(pictures.interval_ms)

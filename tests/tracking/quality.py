@@ -1,26 +1,26 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Quality of tracks, beside OpenCV's calcOpticalFlowPyrLK on the same points of the same pictures, and how many live how long.
+"""Compares tracks with OpenCV's calcOpticalFlowPyrLK on the same points of the same images, and counts how long tracks live.
 
     tests/tracking/quality.py build/bridge_track.so [build/bridge_ego.so] [--choose check|residual|births ...]
 
-Pictures lie in $VFRONT_DATA, or in ../shared/data beside the project. Exit status: 0 no demanded row is worse than OpenCV's,
+Images lie in $VFRONT_DATA, or in ../shared/data beside the project. Exit status: 0 no demanded row is worse than OpenCV's,
 1 one is, 77 data, OpenCV or the bridge is missing. With the second bridge, survivors as well.
 
 --choose  Instead, values are chosen anew: for each sequence the value that is best on all others, and what it gives on the one left
           out. Best: found, less what is wrong, of all points [%]; of births, survivors, on average more evenly spread than OpenCV's.
-Points    The library's own key points of the first picture, standard tuning: at most one a cell of 32x32 px. Left out are those
-          without ground truth (no depth, hidden in the second picture) and those whose true place lies within 8 px of the border
-          or beyond, where the library ends tracks by design. Where only poses are known, that place is OpenCV's.
-Truth     flow: the true place, from dense flow, from depth and poses, or from the board's plane and poses. line: distance to the
+Points    The library's own key points of the first image, standard tuning: at most one a cell of 32x32 px. Left out are those
+          without ground truth (no depth, hidden in the second image) and those whose true position lies within 8 px of the border
+          or beyond, where the library ends tracks by design. Where only poses are known, OpenCV's position stands in for it.
+Truth     flow: the true position, from dense flow, from depth and poses, or from the board's plane and poses. line: distance to the
           epipolar line of the poses, for want of depth; it does not see errors along the line. KITTI's poses are off by more than
           a pixel from one frame to the next, so that its rows serve to compare.
 vfront    Standard tuning, no prior from outside; "unchecked": without its forward-backward check. A new track a point and pair; over
           several frames, templates of the first.
-OpenCV    Window 21x21, 30 iterations, epsilon 0.01, 4 levels above the picture (as many as vfront has); "checked": forward and
+OpenCV    Window 21x21, 30 iterations, epsilon 0.01, 4 levels above the image (as many as vfront has); "checked": forward and
           backward, within 1 px. Over several frames, from one to the next.
-Columns   found: share of all points found within 1 px of the truth [%]. kept: share of points not given up [%]. wrong: share of
-          those kept that are off by more than 3 px [%]. median: of the error over all points, one given up counting as infinite
+Columns   found: share of all points found within 1 px of the truth [%]. kept: share of points not rejected [%]. wrong: share of
+          those kept that are off by more than 3 px [%]. median: of the error over all points, a rejected one counting as infinite
           [px]. fine: mean error of the found ones [px].
 Demand    In rows marked *, `found` is not lower and `median` not higher than OpenCV's, both checked, or both unchecked.
 Survivors The whole front end, from its first frame on, 200 tracks; OpenCV: goodFeaturesToTrack, 200 corners at a quality of 0.01 and a
@@ -60,7 +60,7 @@ def homogeneous(p):
 
 
 class Poses:
-    """Poses alone: epipolar lines, or true places where the camera only turns."""
+    """Poses alone: epipolar lines, or true positions where the camera only turns."""
 
     def __init__(self, folder, pairs=None):
         self.pictures, self.poses, self.K = read(folder)
@@ -78,7 +78,7 @@ class Poses:
 
 
 class Depth(Poses):
-    """Poses and depth: true places of what is seen in both pictures."""
+    """Poses and depth: true positions of points visible in both images."""
 
     def __init__(self, folder):
         super().__init__(folder)
@@ -101,7 +101,7 @@ class Depth(Poses):
 
 
 class Flight(Poses):
-    """EuRoC's MH_01: poses, and a lens with distortion. The truth is a line in the undistorted picture."""
+    """EuRoC's MH_01: poses, and a lens with distortion. The truth is a line in the undistorted image."""
 
     def __init__(self):
         rig, frames, poses = euroc_flight(171)
@@ -135,7 +135,7 @@ class Board(Poses):
 
 
 class Flow:
-    """Two pictures and the dense flow between them (.flo)."""
+    """Two images and the dense flow between them (.flo)."""
 
     def __init__(self, folder):
         self.pictures = [grey(folder, n) for n in ("frame10.png", "frame11.png")]
@@ -227,7 +227,7 @@ def errors(kind, truth, q):
 
 
 def points(vfront, opencv, source, frames, start):
-    """Points of a picture that count, and their truth `frames` later; None: there are none."""
+    """Points of an image that count, and their ground truth `frames` later; None: no points."""
     pictures = source.pictures[start:start + frames + 1]
     p = vfront.detect(pictures[0])
     kind, _, ok = source.truth(start, start + frames, p)
@@ -305,7 +305,7 @@ def entropy(p, shape):
 
 
 def followed(bridge, rig, cameras, frames, settings):
-    """Places of the tracks of the first frame, places in the last, and which live."""
+    """Positions of the first frame's tracks, their positions in the last frame, and which are alive."""
     def tracks():
         out = np.zeros((1024, 5))
         return out[:bridge.c.bridge_tracks(len(out), out.ctypes.data)]

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* refill: who lives, who ended, who is born, against a brute-force oracle over random states: the corner of every cell,
- * of whatever level, is held against every feature and every other by distances in double precision, and the best are
+/* refill: live, ended and new features against a brute-force oracle over random states. The corner of every cell, of
+ * any level, is compared with every feature and every other corner by distances in double precision, and the best are
  * found by sorting. */
 #include "tests/fixture/stage.h"
 
 /* ---- a state before the stage, kept apart from the arena --------------------------------------------------------- */
 
-/** A corner, best first: strong before weak, higher score, finer level, raster order. */
+/** Corner, best first: first threshold before second, higher score, finer level, raster order. */
 struct corner {
-    int there, strong, level, u, v; /* u, v: pixel of its level */
+    int there, high, level, u, v; /* u, v: pixel of its level */
     uint32_t score;
     double x, y; /* level 0 [px] */
 };
@@ -18,7 +18,7 @@ static uint64_t frame;
 
 static int better(const struct corner *a, const struct corner *b)
 {
-    if (a->strong != b->strong) return a->strong > b->strong;
+    if (a->high != b->high) return a->high > b->high;
     if (a->score != b->score) return a->score > b->score;
     if (a->level != b->level) return a->level < b->level;
     return a->v != b->v ? a->v < b->v : a->u < b->u;
@@ -29,7 +29,7 @@ static int32_t searched(void)
     return step.geometry.scales < step.tuning.detect_levels ? step.geometry.scales : step.tuning.detect_levels;
 }
 
-/** Cell of a level 0 position: that of the pixel it is nearest to, halves up. */
+/** Cell of a level 0 position: that of the nearest pixel, halves up. */
 static int32_t cell_of(double x, double y)
 {
     const int32_t column = (int32_t)floor((floor(x + 0.5)) / step.tuning.cell_width_px);
@@ -40,13 +40,13 @@ static int32_t cell_of(double x, double y)
 /** Level 0 coordinate of the centre of a pixel of a level, down to 2^-16. */
 static double centre_of(int u, int level) { return floor((u + 0.5) * step.geometry.step_q16[level]) / 65536.0 - 0.5; }
 
-/** Puts a corner of a level at its pixel, into the cell that it lies in, instead of what was there. */
-static void put_corner(int level, int u, int v, int strong, uint32_t score)
+/** Replaces the corner of a cell by one at a pixel of a level. */
+static void put_corner(int level, int u, int v, int high, uint32_t score)
 {
-    const struct corner c = {1, strong, level, u, v, score, centre_of(u, level), centre_of(v, level)};
+    const struct corner c = {1, high, level, u, v, score, centre_of(u, level), centre_of(v, level)};
     const int32_t cell = cell_of(c.x, c.y);
     corner[cell] = c;
-    memory.detect.corner[step.parity][0][cell] = vf_detect_key(strong, score, level, u, v);
+    memory.detect.corner[step.parity][0][cell] = vf_detect_key(high, score, level, u, v);
 }
 
 /** Key that the stage must not read: better than any corner. */
@@ -55,7 +55,7 @@ static uint64_t bait(void)
     return vf_detect_key(1, 4000000000u + (uint32_t)roll(1000), roll(VFRONT_SCALES), roll(16), roll(16));
 }
 
-/** No corners in the cells; bait behind them, in those of the other camera and of the other parity, and in culling
+/** No corners in the cells; bait after them, in the other camera's and the other parity's cells, and in culling
  *  cells. */
 static void clear_corners(void)
 {
@@ -70,7 +70,7 @@ static void clear_corners(void)
         memory.detect.best[step.parity][0][place] = bait();
 }
 
-/** A random corner of any level searched for about `percent` of the cells. Few different scores, so that many are
+/** Random corners of any searched level in about `percent` of the cells. Few different scores, so that many are
  *  equal. */
 static void random_corners(int percent)
 {
@@ -102,7 +102,7 @@ static void set_frame(uint64_t number)
     memory.ingest.params.frame = number;
 }
 
-/** Features where the stage finds them, each with a template index of its own, at multiples of `grid_q16`. */
+/** Features as input of the stage, each with its own template index, at multiples of `grid_q16`. */
 static void random_features(uint32_t count, int ended_percent, int grid_q16)
 {
     uint16_t template_index[VFRONT_TRACKS];
@@ -118,7 +118,7 @@ static void random_features(uint32_t count, int ended_percent, int grid_q16)
         f->template_index = chosen;
         f->x_q16 = roll((l->width - 1) * 65536 / grid_q16 + 1) * grid_q16;
         f->y_q16 = roll((l->height - 1) * 65536 / grid_q16 + 1) * grid_q16;
-        if (i > 0 && !roll(8)) { /* about where another one is */
+        if (i > 0 && !roll(8)) { /* near another one */
             const struct vf_feature *near = &memory.track.moved[roll((int32_t)i)];
             f->x_q16 = vf_clamp(near->x_q16 + between(-2, 2) * 65536, 0, (l->width - 1) * 65536);
             f->y_q16 = vf_clamp(near->y_q16 + between(-2, 2) * 65536 + roll(2) * grid_q16, 0, (l->height - 1) * 65536);
@@ -131,7 +131,7 @@ static void random_features(uint32_t count, int ended_percent, int grid_q16)
 /* ---- oracle ------------------------------------------------------------------------------------------------------ */
 
 static uint32_t alive[VFRONT_TRACKS], ended[VFRONT_TRACKS], alive_count, ended_count, merged_count;
-static int32_t fit[VFRONT_CELLS], fit_count; /* cells whose corner may be born */
+static int32_t fit[VFRONT_CELLS], fit_count; /* cells whose corner may become a feature */
 
 /** Distance test: differences along each axis are truncated to 1/16 px. */
 static int nearer(double least_px, double ax, double ay, double bx, double by)
@@ -145,7 +145,7 @@ static int too_near(double ax, double ay, double bx, double by)
     return nearer(step.tuning.track_distance_px, ax, ay, bx, by);
 }
 
-/** 1 if a feature with a smaller id, which track has not ended, is less than 2 px away, or than track_distance_px. */
+/** 1 if a live feature with a smaller id is nearer than 2 px, or than track_distance_px if that is less. */
 static int is_merged(uint32_t count, uint32_t i)
 {
     const struct vf_feature *f = memory.track.moved;
@@ -198,7 +198,7 @@ static int by_number(const void *a, const void *b)
     return *p - *q;
 }
 
-/** Cells that give birth, rising; returns how many. `overflow`: how many more would have. */
+/** Cells that give new features, rising. Returns their number. overflow: number of further ones. */
 static uint32_t births(uint32_t *overflow)
 {
     const double target = step.tuning.track_target;
@@ -255,7 +255,7 @@ static void compare_slots(uint32_t count)
     }
 }
 
-/** Id of the last feature of the frame before; in the first frame the one before the tuning's first. */
+/** Id of the previous frame's last feature; in the first frame first_track_id - 1. */
 static uint64_t last_id(void) { return frame ? before.last_id : (uint64_t)step.tuning.first_track_id - 1; }
 
 static void compare_census(uint32_t born)
@@ -267,7 +267,7 @@ static void compare_census(uint32_t born)
     assert_int_equal(is->reserved, 0);
 }
 
-/** Runs stage and oracle and compares; returns the number of births. */
+/** Runs stage and oracle and compares. Returns the number of new features. */
 static uint32_t run_and_compare(void)
 {
     uint32_t overflow;
@@ -297,7 +297,7 @@ static void random_tuning(void)
     set_cells_about(cell[c][0], cell[c][1]);
     const int32_t least = step.tuning.cell_width_px < step.tuning.cell_height_px ? step.tuning.cell_width_px
                                                                                  : step.tuning.cell_height_px;
-    step.tuning.track_distance_px = d < 4 * least ? d : 4 * least; /* what vfront_init() lets pass */
+    step.tuning.track_distance_px = d < 4 * least ? d : 4 * least; /* the range that vfront_init() accepts */
 }
 
 static void random_state(int32_t widest, int32_t highest, int grid_q16)
@@ -328,8 +328,8 @@ static void random_states(void **state)
     assert_true(VFRONT_TRACKS < 64 || merged > 1000);
 }
 
-/** Positions are finer than the distance test (1/16 px); this checks what holds with any rounding: nothing is
- *  born clearly too near, and nothing that is clearly fit stays unborn while there is room. */
+/** Positions finer than the distance test (1/16 px). Checks what holds with any rounding: no new feature is clearly too
+ *  near, and no corner that clearly fits is left out while features are wanted. */
 static void any_position(void **state)
 {
     uint32_t near = 0;
@@ -361,8 +361,7 @@ static void any_position(void **state)
     assert_true(VFRONT_CELLS < 64 || near > 0);
 }
 
-/** The stage writes its own memory, and features and counts of this frame; nothing beyond their counts, nothing
- *  else. */
+/** The stage writes only its own memory, and features and counts of this frame up to their counts. */
 static void all_else_stays(void **state)
 {
     (void)state;
@@ -403,7 +402,7 @@ static void nothing_is_tracked(void **state)
     }
 }
 
-/** The distance test alone, over the widest picture that a config can have, most of it near the limit. */
+/** The distance test, over the widest image of any config, mostly near the limit. */
 static void distances(void **state)
 {
     int near = 0;
@@ -428,7 +427,7 @@ static void distances(void **state)
 
 /* ---- by hand ----------------------------------------------------------------------------------------------------- */
 
-/** A grid of 4x4 px cells on 64x64 px with a corner of score 100 + cell in each, at its pixel 1,1; nothing is too
+/** Grid of 4x4 px cells on 64x64 px with a corner of score 100 + cell in each, at its pixel 1,1; nothing is too
  *  near. */
 static int set_up_full_grid(void)
 {
@@ -470,7 +469,7 @@ static void no_room(void **state)
     assert_int_equal(memory.refill.counts[step.parity].count, VFRONT_TRACKS);
 }
 
-/** One feature of a full set ends: its template index is the only free one, and one of the free cells gives birth. */
+/** One feature of a full set ends: its template index is the only free one, and one free cell gives a new feature. */
 static void room_for_one(void **state)
 {
     (void)state;
@@ -506,7 +505,7 @@ static void all_end_at_once(void **state)
     assert_int_equal(memory.refill.counts[step.parity].count, 0);
 }
 
-/** Ids begin where the tuning says, count on from there, and do not end with 32 bits. */
+/** Ids begin at first_track_id, rise by one, and exceed 32 bits. */
 static void ids(void **state)
 {
     static const int32_t first[] = {1, 2, 1000, INT32_MAX};
@@ -529,7 +528,7 @@ static void ids(void **state)
     assert_true(memory.refill.feature[step.parity][0].id == 1ull << 32);
 }
 
-/** 40 % of 10: with 4 alive nothing starts, with 3 the set is filled up to 10. */
+/** 40 % of 10: with 4 alive nothing is added, with 3 the set is filled up to 10. */
 static void share_of_the_target(void **state)
 {
     (void)state;
@@ -547,7 +546,7 @@ static void share_of_the_target(void **state)
     assert_int_equal(run_and_compare(), 0);
 }
 
-/** A lone feature and a corner at exactly the least distance (3, 4, 5), and half a pixel nearer and farther. */
+/** A single feature and a corner at exactly the distance limit (3, 4, 5), and half a pixel nearer and farther. */
 static void exact_distance(void **state)
 {
     (void)state;
@@ -568,8 +567,8 @@ static void exact_distance(void **state)
     }
 }
 
-/** Of three corners in a row, each too near to the next, the first suppresses the second, and the second the third:
- *  what a corner falls to need not be born itself. */
+/** Of three corners in a row, each too near the next, the first suppresses the second and the second the third: a
+ *  corner that suppresses need not become a feature itself. */
 static void chain_of_corners(void **state)
 {
     (void)state;
@@ -582,15 +581,15 @@ static void chain_of_corners(void **state)
     put_corner(0, 30, 30, 1, 100);
     random_features(0, 0, 65536);
     assert_int_equal(run_and_compare(), 1);
-    put_corner(0, 20, 30, 0, 200); /* weak: suppressed by both */
+    put_corner(0, 20, 30, 0, 200); /* second threshold: suppressed by both */
     assert_int_equal(run_and_compare(), 2);
 }
 
-/** Level 2 for the test by hand; 0 where the config has none, and the test is skipped. */
+/** Level 2 for the test by hand; 0 if the config has none, and the test is skipped. */
 enum { COARSE = VFRONT_SCALES > 2 ? 2 : 0 };
 
-/** A cell gives birth to its corner, whatever its level. The place is the centre of the level's pixel. Of two of the
- *  same score that are too near to each other, the finer one is born. */
+/** A cell's corner of any level becomes a feature, at the centre of the level's pixel. Of two corners with the same
+ *  score that are too near each other, the finer one does. */
 static void corners_of_any_level(void **state)
 {
     (void)state;

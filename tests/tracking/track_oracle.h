@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Oracle of track: scenes drawn from formulas at exact shifts, so that the true position of every feature is known, and
- * a textbook tracker in double precision on the same pixels. Included by track.c. */
+/* Oracle of track: scenes drawn from formulas at exact shifts, so that true positions are known, and a textbook tracker
+ * in double precision on the same pixels. Included by track.c. */
 #ifndef TRACK_ORACLE_H
 #define TRACK_ORACLE_H
 
@@ -8,7 +8,7 @@
 
 #define PI 3.14159265358979323846
 
-/* ---- scenes: grey levels as functions of the place, averaged over the area of a pixel ---------------------------- */
+/* ---- scenes: grey levels as functions of the position, averaged over the area of a pixel ------------------------- */
 
 /** Sum of waves in all directions, and a chess board of uneven fields with soft edges. Either may be absent. */
 #define WAVES 14
@@ -20,7 +20,7 @@ struct scene {
     double mean;
     struct wave wave[WAVES];
     double contrast, softness; /* of the chess board [grey levels], [px] */
-    double edge[2][EDGES];     /* [axis], rising; outside of them all fields are alike */
+    double edge[2][EDGES];     /* [axis], rising; all fields outside are alike */
 };
 static struct scene scene;
 
@@ -31,7 +31,7 @@ static double random_normal(void)
 {
     const double far = sqrt(
         -2.0 *
-        log(1.0 - uniform())); /* one call a statement, because the order of two within one is the compiler's choice */
+        log(1.0 - uniform())); /* one call per statement, because the order of two calls within one is unspecified */
     return far * cos(2.0 * PI * uniform());
 }
 
@@ -41,7 +41,7 @@ static void clear(double mean)
     scene.mean = mean;
 }
 
-/** Waves of lengths from one to the other, whose sum has a standard deviation. */
+/** Waves between two lengths, whose sum has a given standard deviation. */
 static void add_waves(double deviation, double least_px, double most_px)
 {
     for (int i = 0; i < WAVES; i++) {
@@ -66,7 +66,7 @@ static double sinc(double x) { return fabs(x) < 1e-9 ? 1.0 : sin(x) / x; }
 /** Integral of erf. */
 static double erf_integral(double x) { return x * erf(x) + exp(-x * x) / sqrt(PI); }
 
-/** Profile of the chess board along one axis, between -1 and 1, averaged over a pixel. */
+/** Profile of the chess board along one axis, -1 to 1, averaged over a pixel. */
 static double chess_profile(int axis, double at)
 {
     const double s = scene.softness;
@@ -79,7 +79,7 @@ static double chess_profile(int axis, double at)
     return sum;
 }
 
-/** Draws a row of waves: along it each is a rotating complex number, which saves most sines. */
+/** Draws a row of waves. Along it each is a rotating complex number, which saves most sines. */
 static void draw_waves(float *row, int32_t width, double dx, double y)
 {
     double re[WAVES], im[WAVES], c[WAVES], s[WAVES];
@@ -112,16 +112,16 @@ static void draw_scene(float *to, int32_t width, int32_t height, double dx, doub
     }
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
-/** Shift, illumination and noise of a scene on its way to the sensor. */
+/** Shift, illumination and noise of a scene. */
 struct exposure {
     double dx, dy;       /* shift of the whole scene [px] */
     double gain, offset; /* 1, 0: none [grey levels] */
     double sigma;        /* of the noise [grey levels] */
 };
 
-/** Draws the scene into a pyramid: now 0: of the previous frame, 1: of this frame. */
+/** Draws the scene into a pyramid. now: 0 previous frame, 1 this frame. */
 static void draw(int now, struct exposure v)
 {
     static float ideal[VFRONT_WIDTH * VFRONT_HEIGHT];
@@ -144,7 +144,7 @@ static const struct exposure still = {0, 0, 1, 0, 0};
 
 /* ---- a textbook tracker in double precision ---------------------------------------------------------------------- */
 
-/** Bilinear, in the picture before (0) or in this one. Beyond the border its pixels are repeated. */
+/** Bilinear sample in the previous image (0) or this one, with replicated borders. */
 static double sample(int now, double x, double y)
 {
     const struct vf_level *l = &step.geometry.level[0][0];
@@ -171,8 +171,8 @@ static void eliminate(double a[4][5], int n)
     for (int k = 0; k < n; k++) a[k][4] = a[k][n] / a[k][k];
 }
 
-/** Forward additive Lucas-Kanade with gain and offset on one level: the picture is warped and linearised anew in every
- *  step. It has nothing in common with the library but the patch of 16x16 px centred on the feature. */
+/** Forward additive Lucas-Kanade with gain and offset on one level: the image is warped and linearised again in every
+ *  step. It shares only the patch of 16x16 px centred on the feature with the library. */
 static void textbook(double x0, double y0, double *x, double *y)
 {
     double gain = 1.0, offset = 0.0;

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* vfcheck: the stage window on drawn flights, host form and kernels step by step on memory of their own: every byte of
- * both is the same after each step. */
+/* vfcheck: the stage vio on simulated flights, host form and kernels step by step, each on its own memory: all bytes
+ * are equal after each step. */
 #include "vfcheck.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "state/window_motion.h"
-#include "state/window.h"
+#include "vio/imu_interval.h"
+#include "vio/vio.h"
+#include "vio/vision_only.h"
 
-#if VFRONT_WINDOW
+#if VFRONT_VIO
 
-#include "tests/state/window_flight.h"
+#include "tests/vio/vio_flight.h"
 
 enum kind { STEREO, STILL, APART, MONO, FEW, NONSENSE, DARK, WRONG, SHARP, KINDS };
 static const char *const kind_name[] = {"two cameras",
@@ -25,9 +26,9 @@ static const char *const kind_name[] = {"two cameras",
                                         "every fifth is wrong",
                                         "0.05 px, the least that is told"};
 
-static struct vf_window_memory *host, *device, *copied;
-static struct vf_sight_memory *seen, *seen_device;
-static struct vf_window_given *given, *given_device;
+static struct vf_vio_memory *host, *device, *copied;
+static struct vf_observe_memory *seen, *seen_device;
+static struct vf_vio_request *request, *request_device;
 static uint64_t *clock_device;
 static cudaStream_t stream;
 
@@ -43,8 +44,8 @@ static void open_flights(void)
     CUDA(cudaMalloc((void **)&clock_device, 2 * sizeof *clock_device));
     CUDA(cudaMemset(clock_device, 0, 2 * sizeof *clock_device));
     CUDA(cudaMemset(seen_device, 0, sizeof *seen_device));
-    CUDA(cudaHostAlloc((void **)&given, sizeof *given, cudaHostAllocMapped));
-    CUDA(cudaHostGetDevicePointer((void **)&given_device, given, 0));
+    CUDA(cudaHostAlloc((void **)&request, sizeof *request, cudaHostAllocMapped));
+    CUDA(cudaHostGetDevicePointer((void **)&request_device, request, 0));
 }
 
 static void close_flights(void)
@@ -56,46 +57,47 @@ static void close_flights(void)
     CUDA(cudaFree(device));
     CUDA(cudaFree(seen_device));
     CUDA(cudaFree(clock_device));
-    CUDA(cudaFreeHost(given));
+    CUDA(cudaFreeHost(request));
 }
 
-/** Bytes that have to agree: all but the room of factorisations, which a GPU does in registers. */
-#define COMPARED offsetof(struct vf_window_memory, work.matrix)
+/** Number of bytes compared: all but the scratch of factorisations, which a GPU keeps in registers. */
+#define COMPARED offsetof(struct vf_vio_memory, work.matrix)
 
-/** First byte that differs, by member; NULL: none. */
+/** First byte that differs, as the name of its member; NULL: none. */
 static const char *difference(size_t *at)
 {
     static const struct {
         const char *name;
         size_t from;
     } member[] = {
-#define MEMBER(m) {#m, offsetof(struct vf_window_memory, m)}
+#define MEMBER(m) {#m, offsetof(struct vf_vio_memory, m)}
         MEMBER(window[0]),
-        MEMBER(window[0].rest),
+        MEMBER(window[0].stationary),
         MEMBER(window[0].slot),
         MEMBER(window[0].landmark),
         MEMBER(window[0].prior),
         MEMBER(window[0].covariance),
         MEMBER(window[1]),
-        MEMBER(window[1].rest),
+        MEMBER(window[1].stationary),
         MEMBER(window[1].slot),
         MEMBER(window[1].landmark),
         MEMBER(window[1].prior),
         MEMBER(window[1].covariance),
         MEMBER(nav),
-        MEMBER(given),
+        MEMBER(summary),
+        MEMBER(request),
         MEMBER(work),
         MEMBER(work.part),
-        MEMBER(work.from_first),
+        MEMBER(work.prior_x),
         MEMBER(work.x),
         MEMBER(work.inertial),
-        MEMBER(work.rest),
-        MEMBER(work.host),
+        MEMBER(work.stationary),
+        MEMBER(work.anchor),
         MEMBER(work.system),
         MEMBER(work.row),
-        MEMBER(work.more),
+        MEMBER(work.equations),
         MEMBER(work.landmark_of),
-        MEMBER(work.kept),
+        MEMBER(work.saved),
         MEMBER(work.corner)};
 #undef MEMBER
     const uint8_t *a = (const uint8_t *)host, *b = (const uint8_t *)copied;
@@ -107,71 +109,73 @@ static const char *difference(size_t *at)
     return name;
 }
 
-static struct vf_window_view view_of(struct vf_window_memory *m, const struct vf_sight_memory *s,
-                                     const struct vf_window_given *g, int32_t parity)
+static struct vf_vio_view view_of(struct vf_vio_memory *m, const struct vf_observe_memory *s,
+                                  const struct vf_vio_request *g, int32_t parity)
 {
-    struct vf_window_view v;
+    struct vf_vio_view v;
     memset(&v, 0, sizeof v);
     v.parity = parity;
-    v.sight = s;
-    v.window = m;
-    v.given = g;
-    v.geometry.pair.placed = given->rig.cameras > 1;
+    v.observe = s;
+    v.vio = m;
+    v.request = g;
+    v.geometry.pair.placed = request->rig.cameras > 1;
     v.clock = clock_device;
     return v;
 }
 
-/** All launches of the window, one behind the other. */
-static void launch(const struct vf_window_view *v)
+/** All launches of vio, in sequence. */
+static void launch(const struct vf_vio_view *v)
 {
-    CUDA(vf_window_early_cuda(v, stream));
-    CUDA(vf_window_cuda(v, stream));
-    CUDA(vf_window_last_cuda(v, stream));
-    CUDA(vf_window_late_cuda(v, stream));
+    CUDA(vf_vio_early_cuda(v, stream));
+    CUDA(vf_vio_cuda(v, stream));
+    CUDA(vf_vio_last_cuda(v, stream));
+    CUDA(vf_vio_late_cuda(v, stream));
 }
 
-/** A step of both. Returns 0 where they agree. */
+/** Steps both. Returns 0 if they agree. */
 static int step_both(int32_t parity)
 {
-    const struct vf_window_view own = view_of(host, seen, given, parity),
-                                other = view_of(device, seen_device, given_device, parity);
+    const struct vf_vio_view own = view_of(host, seen, request, parity),
+                             other = view_of(device, seen_device, request_device, parity);
     CUDA(cudaMemcpy(seen_device, seen, sizeof *seen, cudaMemcpyHostToDevice));
-    vf_window_host(&own);
+    vf_vio_host(&own);
     launch(&other);
     CUDA(cudaStreamSynchronize(stream));
     CUDA(cudaMemcpy(copied, device, sizeof *copied, cudaMemcpyDeviceToHost));
     return memcmp(host, copied, COMPARED) != 0;
 }
 
-/** Sights of a frame by the kind of flight; rows: 1: with times of rows. */
-static void draw_sights(enum kind kind, int rows, int i, const struct flight *f, const struct flight_path *path,
-                        const struct vf_window_rig *rig, struct flight_point *point, uint32_t *ids)
+/** Draws the observations of a frame by the kind of flight. rows: 1: with row times (rolling shutter). */
+static void draw_observations(enum kind kind, int rows, int i, const struct flight *f,
+                              const struct flight_trajectory *trajectory, const struct vf_vio_rig *rig,
+                              struct flight_point *point, uint32_t *ids)
 {
-    struct vf_sight drawn[POINTS];
-    look(f, path, rig, (double)i / FRAME_HZ, point, ids, drawn);
+    struct vf_observation drawn[POINTS];
+    observe_points(f, trajectory, rig, (double)i / FRAME_HZ, point, ids, drawn);
     seen->count = kind == FEW ? 5 : (kind == DARK && i % 12 > 4) || (kind == STILL && i % 16 == 14) ? 0 : POINTS;
-    memcpy(seen->sight, drawn, sizeof drawn);
+    memcpy(seen->observation, drawn, sizeof drawn);
     for (int k = 0; k < POINTS && rows; k++) {
-        seen->sight[k].late_s = 0.004f * (float)(k % 7 - 3);
-        seen->sight[k].later_s = 0.0005f * (float)(k % 3 - 1);
+        seen->observation[k].row_delay_s = 0.004f * (float)(k % 7 - 3);
+        seen->observation[k].stereo_delay_s = 0.0005f * (float)(k % 3 - 1);
     }
-    for (int k = 0; k < POINTS && kind == APART && i % 16 > 5 && i % 16 < 9; k++) seen->sight[k].other[0] += 0.03f;
-    for (int k = 0; k < VF_WINDOW_SIGHTS && kind == NONSENSE; k++) {
-        struct vf_sight *s = &seen->sight[k];
+    for (int k = 0; k < POINTS && kind == APART && i % 16 > 5 && i % 16 < 9; k++)
+        seen->observation[k].stereo_bearing[0] += 0.03f;
+    for (int k = 0; k < VF_VIO_OBSERVATIONS && kind == NONSENSE; k++) {
+        struct vf_observation *s = &seen->observation[k];
         double b[3] = {normal(), normal(), i % 3 ? 2 : normal()};
         unit(b);
-        seen->count = i % 7 == 6 ? 0 : VF_WINDOW_SIGHTS;
-        for (int c = 0; c < 3; c++) s->bearing[c] = s->other[c] = (float)b[c];
-        s->id = k % 11 == 3 ? 0 : (uint32_t)(1 + k + VF_WINDOW_SIGHTS * (i / 5));
+        seen->count = i % 7 == 6 ? 0 : VF_VIO_OBSERVATIONS;
+        for (int c = 0; c < 3; c++) s->bearing[c] = s->stereo_bearing[c] = (float)b[c];
+        s->id = k % 11 == 3 ? 0 : (uint32_t)(1 + k + VF_VIO_OBSERVATIONS * (i / 5));
         s->sigma = 1e-3f;
-        s->other_sigma = k % 3 ? 1e-3f : 0;
+        s->stereo_sigma = k % 3 ? 1e-3f : 0;
     }
 }
 
-/** A flight of some steps. Returns 0 where all agree. */
+/** Runs a flight of some steps. Returns 0 if all agree. */
 static int check_flight(int number, int steps)
 {
-    static vfront_imu_t imu[FLIGHT_READINGS];
+    static vfront_imu_t imu[FLIGHT_SAMPLES];
     static struct flight_point point[POINTS];
     const enum kind kind = (enum kind)(number % KINDS);
     const struct flight f = {.seconds = 4,
@@ -180,46 +184,51 @@ static int check_flight(int number, int steps)
                              .life = kind == STILL ? 60 : 8,
                              .wrong = kind == WRONG ? 0.2 : 0};
     const vfront_imu_noise_t noise = {1.7e-4, 2e-3, 2e-5, 3e-3, 30, 300, RATE, 9.81};
-    struct vf_window_rig rig = flight_rig();
-    struct flight_path path;
-    struct vf_window_carried carried;
+    struct vf_vio_rig rig = flight_rig();
+    struct flight_trajectory trajectory;
+    struct vf_vio_carried carried;
     double bias[6];
     uint32_t ids = 0;
     int standing = 0, apart = 0;
-    rig.rests = 1;
-    rig.turn_rad = number % 4 == 2 ? 0.003 : 0.0;
+    rig.detect_stationary = 1;
+    vf_vio_expect_calibration(&rig, number % 4 == 2 ? 0.003 : number % 4 ? 0.001 : 1e-6, 0);
     if (kind == MONO) rig.cameras = 1;
     memset(point, 0, sizeof point);
     memset(&carried, 0, sizeof carried);
     shake(100 + (uint32_t)options.seed * 1000 + (uint32_t)number);
-    any_path(&path, f.size);
-    if (kind == STILL) memset(&path, 0, sizeof path);
-    const uint32_t n = measure_flight(&path, f.seconds, 0, &noise, imu, bias);
-    memset(given, 0, sizeof *given);
-    given->first = first_state(&path, bias);
-    given->rig = rig;
-    given->noise = noise;
-    vf_window_inverse(&given->first, given->information);
-    carried.t_ns = given->first.t_ns;
-    carried.noisy[0] = carried.noisy[1] = 1.0;
+    any_trajectory(&trajectory, f.size);
+    if (kind == STILL) memset(&trajectory, 0, sizeof trajectory);
+    const uint32_t n = simulate_imu(&trajectory, f.seconds, 0, &noise, imu, bias);
+    memset(request, 0, sizeof *request);
+    request->first = first_state(&trajectory, bias);
+    request->rig = rig;
+    request->noise = noise;
+    vf_vio_information(&request->first, request->information);
+    carried.t_ns = request->first.t_ns;
+    carried.noise_ratio[0] = carried.noise_ratio[1] = 1.0;
     memset(host, 0, sizeof *host);
     CUDA(cudaMemset(device, 0, sizeof *device));
     for (int i = 1; i <= steps; i++) {
         const uint64_t t_ns = flight_ns((double)i / FRAME_HZ);
         const uint32_t from = vf_imu_until(imu, n, t_ns - 200000000u);
-        given->command = i == 1 ? VF_WINDOW_BEGIN : i == steps ? VF_WINDOW_NONE : VF_WINDOW_GO_ON;
-        vf_window_motion_of(&given->motion, &carried, &noise, imu + from, n - from < 60 ? n - from : 60, t_ns);
-        draw_sights(kind, number % 3 == 1, i, &f, &path, &rig, point, &ids);
+        request->command = i == 1 ? VF_VIO_BEGIN : i == steps ? VF_VIO_NONE : VF_VIO_CONTINUE;
+        const struct vf_vio_window *before = &host->window[(i + 1) % 2];
+        const struct vf_vio_slot *last = &before->slot[before->newest];
+        if (i % 8 > 5 && kind != STILL && kind != APART)
+            vf_vio_vision_only_interval(&request->motion, &carried, &noise, last->value.q, last->rate, t_ns);
+        else
+            vf_vio_imu_interval_of(&request->motion, &carried, &noise, imu + from, n - from < 60 ? n - from : 60, t_ns);
+        draw_observations(kind, number % 3 == 1, i, &f, &trajectory, &rig, point, &ids);
         if (step_both(i % 2)) {
             size_t at = 0;
             const char *name = difference(&at);
             printf("FAIL flight %d, %s, step %d: %s, byte %zu\n", number, kind_name[kind], i, name, at);
             return 1;
         }
-        const struct vf_window *w = &host->window[i % 2];
-        const struct vf_window_slot *s = &w->slot[w->newest];
-        standing += w->rest.holds;
-        apart += w->second_off_s > 0.0;
+        const struct vf_vio_window *w = &host->window[i % 2];
+        const struct vf_vio_slot *s = &w->slot[w->newest];
+        standing += w->stationary.holds;
+        apart += w->stereo_check_off_s > 0.0;
         carried.t_ns = t_ns;
         carried.own_offset_s = s->offset_s;
         carried.offset_s = w->offset_s;
@@ -249,19 +258,19 @@ int check_flights(int count, int steps)
 #ifdef EMULATED
 void run_flights(void) { puts("times: none, these kernels are emulated"); }
 #else
-/** Time of a step as a graph, with as many landmarks as there can be; of each of its launches. */
+/** Time of a step as a graph, with the largest number of landmarks, and of each of its launches. */
 static void time_flight(void)
 {
     cudaGraph_t graph;
     open_flights();
     check_flight(0, 60);
-    given->command = VF_WINDOW_GO_ON;
-    const struct vf_window_view v = view_of(device, seen_device, given_device, 0);
+    request->command = VF_VIO_CONTINUE;
+    const struct vf_vio_view v = view_of(device, seen_device, request_device, 0);
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     launch(&v);
     CUDA(cudaStreamEndCapture(stream, &graph));
-    const struct spread s = run_graph(graph, stream);
-    printf("  window, a step of it alone, %d landmarks  %8.1f us p50 %8.1f most\n", VF_WINDOW_LANDMARKS, s.median_us,
+    const struct run_times s = run_graph(graph, stream);
+    printf("  window, a step of it alone, %d landmarks  %8.1f us p50 %8.1f most\n", VF_VIO_LANDMARKS, s.median_us,
            s.most_us);
     print_launches(graph, stream);
     CUDA(cudaGraphDestroy(graph));

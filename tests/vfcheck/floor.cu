@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The floor of the machine: kernels that do nothing, to set the figures of vfcheck against; and a neighbour that keeps
- * the whole device at work, as another network or encoder in the same process would. */
+/* Reference kernels: empty ones, as the floor of vfcheck's times; and a neighbour that occupies the whole device, like
+ * another network or encoder in the same process. */
 #include <cuda_runtime.h>
 
 static __global__ void nothing_k() {}
 
-/** Each block multiplies and adds for so long [ns]. */
+/** Each block multiplies and adds for a given time [ns]. */
 static __global__ void neighbour_k(unsigned long long ns, float *never)
 {
     unsigned long long start, now;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* vfcheck: the rendered flight with an IMU, some of its frames again and again, with a gap in time between two rounds:
- * what follows begins anew, in a place that is known. */
+/* vfcheck: the rendered flight with an IMU. Some of its frames repeat, with a gap in time between two rounds, so that
+ * the estimator starts anew in known surroundings. */
 #include <stdlib.h>
 
-#include "examples/synthetic.h"
+#include "examples/synthetic/synthetic.h"
 #include "vfcheck.h"
 
 #ifdef EMULATED
@@ -11,8 +11,8 @@ enum { FRAMES = 4 };
 #else
 enum { FRAMES = 64 };
 #endif
-#define GAP_NS 2000000000u /* between two rounds: longer than readings may be missing */
-#define AHEAD_NS 7000000u  /* readings that come with a frame go on behind it for so long */
+#define GAP_NS 2000000000u /* gap between two rounds: longer than IMU samples may be missing */
+#define AHEAD_NS 7000000u  /* time by which the IMU samples of a frame extend beyond it */
 
 static uint8_t *grey; /* pinned: [FRAMES][VFRONT_CAMERAS][height][width] */
 static int width_px, height_px;

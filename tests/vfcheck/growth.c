@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vfcheck: growth of a step with the size of pictures, cameras and key points, and with what pictures show. */
+/* vfcheck: time of a step over image size, number of cameras and key points, and image content. */
 #include <stdio.h>
 
 #include "vfbench.h"

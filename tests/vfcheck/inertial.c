@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* vfcheck: times of stereo-inertial steps on the rendered flight: with the state of the IMU, and with the map. */
+/* vfcheck: times of stereo-inertial steps on the rendered flight, with the estimator, and with the map. */
 #include <stdio.h>
 
 #include "vfbench.h"
 
-#if VFRONT_WINDOW && VFRONT_CAMERAS > 1
+#if VFRONT_VIO && VFRONT_CAMERAS > 1
 #if VFRONT_MAP
-/** What the stages of the map add to a step, each by its own clock and all by the step's. */
+/** Prints the time that the map's stages add to a step, by their own clocks and by the step's. */
 static void print_map(const struct wall *with, const struct wall *without)
 {
-    static const int stage[] = {VF_place, VF_overlap, VF_keyframe, VF_loop, VF_map};
+    static const int stage[] = {VF_recall, VF_relpose, VF_keyframe, VF_loop, VF_map};
     double sum = 0.0;
     printf("    the map, %d keyframes at most:", VFRONT_KEYFRAMES);
     for (size_t i = 0; i < sizeof stage / sizeof *stage; i++) {
@@ -26,7 +26,7 @@ static struct wall bench_flight(const char *what, const vfront_tuning_t *t)
     start_flown(t);
     const struct wall w = measure_steps(0, 0, FILL_REAL, 400);
     print_wall(what, &w);
-    if (t->window) printf("    a good state of the IMU in %.0f %% of the steps\n", 100.0 * (double)w.states);
+    if (t->vio) printf("    a good state of the IMU in %.0f %% of the steps\n", 100.0 * (double)w.states);
     finish();
     return w;
 }
@@ -37,7 +37,7 @@ void bench_inertial(void)
     flown_draw(WIDTH, HEIGHT);
     printf("\nstereo-inertial steps on the rendered flight of %dx%d\n", WIDTH, HEIGHT);
     bench_flight("  all: tracks, depths, matches, motion", &t);
-    t.window = 1;
+    t.vio = 1;
     const struct wall without = bench_flight("  the same with the state of the IMU", &t);
     (void)without;
 #if VFRONT_MAP
@@ -56,7 +56,7 @@ void bench_inertial(void)
 void latency_of_state(void)
 {
     vfront_tuning_t t = standard();
-    t.window = 1;
+    t.vio = 1;
     flown_draw(WIDTH, HEIGHT);
     start_flown(&t);
     const struct wall w = measure_steps(0, 0, FILL_REAL, options.latency);

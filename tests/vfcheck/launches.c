@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vfcheck: time of each launch of a graph. The graph loses its last node again and again: what a run takes less is that
+/* vfcheck: time of each launch of a graph. The last node is removed repeatedly; the decrease of the run time is that
  * node's. */
 #include "vfcheck.h"
 
@@ -15,7 +15,7 @@ static int by_value(const void *a, const void *c)
     return (x > y) - (x < y);
 }
 
-struct spread run_graph(cudaGraph_t graph, cudaStream_t stream)
+struct run_times run_graph(cudaGraph_t graph, cudaStream_t stream)
 {
     float us[RUNS];
     cudaGraphExec_t exec;
@@ -40,10 +40,10 @@ struct spread run_graph(cudaGraph_t graph, cudaStream_t stream)
     CUDA(cudaEventDestroy(begin));
     CUDA(cudaEventDestroy(end));
     qsort(us, RUNS, sizeof *us, by_value);
-    return (struct spread){(double)us[RUNS / 2], (double)us[RUNS - 1]};
+    return (struct run_times){(double)us[RUNS / 2], (double)us[RUNS - 1]};
 }
 
-/** The node that waits for a node of a chain; NULL: none. */
+/** Successor of a node in a chain; NULL: none. */
 static cudaGraphNode_t behind(cudaGraphNode_t node)
 {
     cudaGraphNode_t next = NULL;
@@ -59,7 +59,7 @@ static cudaGraphNode_t behind(cudaGraphNode_t node)
     return next;
 }
 
-/** Kernel of a node: its name without what the compiler adds, blocks, threads; time. */
+/** Kernel of a node: its name without mangling, blocks, threads, time. */
 struct launch {
     char name[24];
     unsigned blocks, threads;

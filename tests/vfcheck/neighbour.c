@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* vfcheck: steps beside a neighbour in the same process that keeps the whole device at work, as a deep network would:
- * their times and bits beside those alone, and what the neighbour loses. */
+/* vfcheck: steps with a neighbour in the same process that occupies the whole device, like a deep network: their times
+ * and bits compared with those alone, and the neighbour's loss. */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include <pthread.h>
 #include <stdio.h>
@@ -15,9 +15,9 @@
 cudaError_t neighbour_launch(int blocks, unsigned block_us, cudaStream_t stream);
 
 static int ends;
-static long kernels; /* of the neighbour that have ended */
+static long kernels; /* number of the neighbour's kernels that have ended */
 
-/** Launches kernels of about 1 ms, back to back, in a stream of default priority, a few ahead, until told to end. */
+/** Launches kernels of about 1 ms back to back, in a stream of default priority, a few ahead, until stopped. */
 static void *neighbour(void *unused)
 {
     enum { AHEAD = 4 };
@@ -55,7 +55,7 @@ static void end_neighbour(pthread_t thread)
     pthread_join(thread, NULL);
 }
 
-/** Steps at the highest and at the lowest priority of the device. */
+/** Times of steps at the highest and at the lowest priority of the device. */
 static void bench_priorities(const char *setting)
 {
     vfront_tuning_t t = standard();
@@ -71,15 +71,15 @@ static void bench_priorities(const char *setting)
     }
 }
 
-#if VFRONT_WINDOW && VFRONT_CAMERAS > 1
-/** Steps of the rendered flight: times, digest of all results, and the rate of the neighbour meanwhile [1/s]. */
+#if VFRONT_VIO && VFRONT_CAMERAS > 1
+/** Steps of the rendered flight: times, digest of all results, and the neighbour's rate meanwhile [1/s]. */
 struct flown_steps {
     float p50, p99, most;
     uint64_t digest;
     double kernels_per_s;
 };
 
-/** Waits until a moment of now_us(). */
+/** Waits until a time of now_us(). */
 static void wait_until(double us)
 {
     const double left = us - now_us();
@@ -88,13 +88,13 @@ static void wait_until(double us)
     nanosleep(&pause, NULL);
 }
 
-/** The whole of the config, by a stream of the highest priority, 200 frames a second. */
+/** Runs the complete config in a stream of the highest priority, at 200 frames per second. */
 static struct flown_steps fly(void)
 {
     struct flown_steps f = {.digest = 0};
     float time[STEPS];
     vfront_tuning_t t = standard();
-    t.window = 1;
+    t.vio = 1;
 #if VFRONT_MAP
     t.map = 1;
 #endif
@@ -118,7 +118,7 @@ static struct flown_steps fly(void)
     return f;
 }
 
-/** Rate of the neighbour by itself, over as long as the steps take [1/s]. */
+/** Rate of the neighbour alone, over the duration of the steps [1/s]. */
 static double rate_alone(void)
 {
     const double begin_us = now_us();
@@ -128,7 +128,7 @@ static double rate_alone(void)
     return (double)(after - before) / ((now_us() - begin_us) * 1e-6);
 }
 
-/** Returns 1 if the bits are others beside a neighbour. */
+/** Returns 1 if the bits differ with a neighbour. */
 static int bench_whole(void)
 {
     flown_draw(WIDTH, HEIGHT);

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a step costs on boards: instructions by class and bytes of each of its launches, as Nsight Compute counts them, and by them
-a projected time for Orin Nano, NX and AGX.
+"""Cost of a step on boards: instructions by class and bytes of each launch, as counted by Nsight Compute, and a time projected from them
+for Orin Nano, NX and AGX.
 
-usage: orin.py                   counts of tests/vfcheck/step_counts.csv: by stage, then the launches of the window by kind
-       orin.py --count REPLAY    counts anew with ncu on this machine's GPU, of a step of the rendered flight of 752x480, two cameras
+usage: orin.py                   counts of tests/vfcheck/step_counts.csv: by stage, then the launches of vio by kind
+       orin.py --count REPLAY    counts again with ncu on this machine's GPU, for a step of the rendered flight of 752x480, two cameras
                                  and an IMU; writes that file
 
 Model, a launch: with n the lesser of its blocks and the board's multiprocessors, at the board's clock
@@ -14,8 +14,8 @@ Model, a launch: with n the lesser of its blocks and the board's multiprocessors
   chain    the time measured, in cycles of the GPU that was counted: latencies of a launch that no other bound explains
   launch   2 us between two launches of a graph: assumed, not measured
 The first projection is launch + the largest of the four, as if all overlapped; the second launch + double + the largest of the others.
-Sums are those of launches one after the other: stages that run side by side take less. Not in it: instruction fetches, caches of
-another size. No board has been measured. Exit: 0, 77 without ncu, 1 if it fails.
+Sums assume launches in sequence; concurrent stages take less. Not modelled: instruction fetches, caches of another size.
+ No board has been measured. Exit: 0, 77 without ncu, 1 if it fails.
 """
 import argparse
 import collections
@@ -49,7 +49,7 @@ BOARDS = (("Orin Nano", 8, 0.625, 68.0), ("Orin NX", 8, 0.918, 102.4), ("AGX Ori
 
 
 def stages_of():
-    """Stages that have a kernel of each name, by the files."""
+    """Stages with a kernel of each name, from the files."""
     with open(STAGES) as lines:
         stages = re.findall(r"^VF_STAGE\((\w+)", lines.read(), re.M)
     of = {}
@@ -63,8 +63,8 @@ def stages_of():
 
 
 def attributed(names):
-    """Stage of each of a step's launches. A name that several stages have is that of the one that launched last before it: ncu names
-    kernels without their files."""
+    """Stage of each launch of a step. A name shared by several stages is attributed to the stage of the launch before it, because ncu reports
+    no files."""
     of, stages = stages_of(), []
     for name in names:
         candidates = of.get(name, ["other"])
@@ -73,20 +73,20 @@ def attributed(names):
 
 
 def count(replay):
-    """Rows of a whole step behind the first 20 or so of the flight, when the state has begun and its window is full."""
+    """Rows of a complete step after about 20 frames of the flight, when the estimator has started and its sliding window is full."""
     if not shutil.which("ncu"):
         print("orin: NOT RUN (no ncu here)")
         sys.exit(77)
     run = subprocess.run(["ncu", "--clock-control", "none", "--cache-control", "none", "--graph-profiling", "node", "--launch-skip", "2600",
                           "--launch-count", "260", "--kill", "yes", "--csv", "--metrics", ",".join(METRICS.values()), replay,
-                          "synthetic:752x480", "--set", "window=1", "--set", "abandon_us=600000000", "--port", "cuda", "--frames", "60",
+                          "synthetic:752x480", "--set", "vio=1", "--set", "abandon_us=600000000", "--port", "cuda", "--frames", "60",
                           "--quiet"],
                          stdout=subprocess.PIPE, text=True, check=False)
     return step(line for line in run.stdout.splitlines() if line.startswith('"'))
 
 
 def step(lines):
-    """Launches from the first one of ingest to the last one of report behind it."""
+    """Launches from the first one of ingest to the last one of report after it."""
     launches = collections.OrderedDict()
     for row in csv.DictReader(lines):
         name = re.search(r"(\w+_k)\b", row["Kernel Name"])
@@ -156,7 +156,7 @@ def main():
     print("sums over the launches of a kind in one step; thread instructions but for warps, thousands; kilobytes")
     table(rows, "stage")
     print("\nwindow")
-    table([row for row in rows if row["stage"] == "window"], "launch")
+    table([row for row in rows if row["stage"] == "vio"], "launch")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Real pictures for vfcheck's cases, from PGM files. */
+/* Real images for vfcheck's cases, from PGM files. */
 #define _POSIX_C_SOURCE 200809L
 #include <dirent.h>
 #include <stdio.h>

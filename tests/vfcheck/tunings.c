@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tunings of the rows of vfcheck --bench, which --path draws, too. */
+/* Tunings of the rows of vfcheck --bench, also used by --path. */
 #include "vfcheck.h"
 
 vfront_tuning_t standard(void)
@@ -13,7 +13,7 @@ vfront_tuning_t corners_alone(int levels)
 {
     vfront_tuning_t t = standard();
     t.detect_levels = levels;
-    t.detect_threshold = t.detect_arc = 10;
+    t.detect_threshold = 10;
     t.detect_arc_most = 16;
     t.detect_threshold_low = t.detect_rank = t.describe = 0;
     t.cull_width_px = t.cull_height_px = 32;

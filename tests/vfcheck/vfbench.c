@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Times of vfcheck. A kernel's time is the growth of a graph per node that runs it, so launch and measurement drop out;
- * the floor beside it is the same with a kernel that does nothing. A step's time is wall time from submit to result,
+/* Times of vfcheck. A kernel's time is the growth of a graph per additional node, which excludes launch and
+ * measurement; the floor beside it is the same for an empty kernel. A step's time is wall time from submit to result,
  * beside an empty graph. */
 #define _POSIX_C_SOURCE 200809L
 #include "vfbench.h"
@@ -91,9 +91,9 @@ static float node_us(launcher *launch, const struct vf_views *s, cudaStream_t st
     return (graph_us(launch, s, 25, stream) - graph_us(launch, s, 5, stream)) / 20.0f;
 }
 
-/* ---- a front end to measure -------------------------------------------------------------------------------------- */
+/* ---- the front end to measure ------------------------------------------------------------------------------------ */
 
-static vfront_t *vf;                      /* not a static block: large configs would not link */
+static vfront_t *vf;                      /* allocated, because large configs would not link */
 static uint8_t *picture[FILLS][PICTURES]; /* pinned */
 
 void draw_pictures(int width, int height)
@@ -109,12 +109,13 @@ void draw_pictures(int width, int height)
 }
 
 static int
-    disparity_px;  /* of all points, between the cameras of a calibrated pair; 0: each camera sees something else */
-static int street; /* 1: what a calibrated pair sees is a street */
-static int flown;  /* 1: frames are those of the rendered flight */
-static uint8_t *beside; /* pinned: what its second camera sees then */
+    disparity_px;       /* disparity of all points between the cameras of a calibrated pair; 0: each camera sees another
+                      image */
+static int street;      /* 1: a calibrated pair sees a street */
+static int flown;       /* 1: frames are those of the rendered flight */
+static uint8_t *beside; /* pinned: image of the second camera for the street */
 
-/** Front end to measure, taken at the first call. */
+/** Front end to measure, allocated at the first call. */
 static vfront_t *front_end(void)
 {
     if (!vf) vf = zeroed(sizeof *vf);
@@ -156,9 +157,9 @@ void start_rig(int width, int height, int cameras, const vfront_tuning_t *tuning
 }
 
 #if VFRONT_CAMERAS > 1
-static int given_road; /* 1: the rig says where the road is */
+static int given_road; /* 1: the road is given by the rig */
 
-/** Second camera's picture of the street, where the first one's is the first real picture. */
+/** Draws the second camera's image of the street; the first camera's is the first real image. */
 static __attribute__((unused)) void draw_beside(int width, int height)
 {
     if (!beside) CUDA(cudaHostAlloc((void **)&beside, VFRONT_PICTURE_BYTES, cudaHostAllocMapped));
@@ -169,7 +170,7 @@ static __attribute__((unused)) void draw_beside(int width, int height)
         }
 }
 
-/** A pair of cameras side by side, the second of which sees what the first does, 10 px to the left. */
+/** Starts a pair of cameras side by side; the second sees the first one's image shifted left by 10 px. */
 void start_pair(int width, int height, const vfront_tuning_t *tuning)
 {
     vfront_rig_t rig = {.cameras = 2};
@@ -195,22 +196,22 @@ static void start(int width, int height, const vfront_tuning_t *tuning, vfront_p
     start_rig(width, height, 1, tuning, port);
 }
 
-/** There and back through the pictures, so that motion is small at the turns, too. */
+/** Image of a frame: forwards and backwards through the images, so that motion is small at the turns too. */
 static const uint8_t *pick(enum fill fill, long frame)
 {
     const long turn = frame % (2 * PICTURES - 2);
     return picture[fill][turn < PICTURES ? turn : 2 * PICTURES - 2 - turn];
 }
 
-static double submit_us; /* what the last vfront_submit() took, */
-static double step_us;   /* and that with its vfront_wait() */
-static int is_pageable;  /* pictures are given as memory of the host that the device does not see */
+static double submit_us; /* duration of the last vfront_submit(), */
+static double step_us;   /* and including its vfront_wait() */
+static int is_pageable;  /* 1: images are in host memory that the device cannot access */
 
 const vfront_result_t *next_step(int width, int height, enum fill fill, long frame)
 {
     vfront_frame_t f = {.t_ns = (uint64_t)(frame + 1) * 10000000u};
     if (flown) f = flown_frame(frame, 2, 1);
-    for (int c = 0; c < state_of(vf)->rig.cameras && !flown; c++) {
+    for (int c = 0; c < context_of(vf)->rig.cameras && !flown; c++) {
         f.picture[c].data = disparity_px ? pick(fill, frame) + c * disparity_px : pick(fill, frame + c);
         if (street) f.picture[c].data = c ? beside : picture[FILL_REAL][0];
         f.picture[c].width_px = width;
@@ -282,7 +283,7 @@ struct wall measure_steps(int width, int height, enum fill fill, long steps)
     return w;
 }
 
-/** Wall time of a graph of so many nodes that do nothing, one behind the other. */
+/** Wall time of a graph of `nodes` empty nodes in sequence. */
 static float empty_graph_wall(int nodes)
 {
     enum { RUNS = 1001 };
@@ -328,19 +329,19 @@ void print_wall(const char *what, const struct wall *w)
 static int is_active(launcher *launch)
 {
     for (int i = 0; i < VFRONT_STAGES; i++)
-        if (run_cuda[i] == launch) return (int)(state_of(vf)->step[0].geometry.active >> i & 1);
+        if (run_cuda[i] == launch) return (int)(context_of(vf)->step[0].geometry.active >> i & 1);
     return 1;
 }
 
-/** A stage's kernels on the state that a few steps of a front end have left, which is shut down. */
+/** Time of a stage's kernels on the memory left by a few steps of a front end, which is then shut down. */
 static float launched_us(int width, int height, launcher *launch)
 {
     cudaStream_t stream;
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     for (long i = 0; i < 12; i++) next_step(width, height, FILL_REAL, i);
-    const struct vf_state *state = state_of(vf);
+    const struct vf_context *context = context_of(vf);
     const int idle = !is_active(launch);
-    const float us = idle ? 0.0f : node_us(launch, &state->view[state->parity ^ 1], stream);
+    const float us = idle ? 0.0f : node_us(launch, &context->view[context->parity ^ 1], stream);
     vfront_shutdown(vf);
     CUDA(cudaStreamDestroy(stream));
     return us;
@@ -379,14 +380,14 @@ static void bench_kernels(int width, int height)
     for (int tracks = 100; tracks <= 200; tracks += 100)
         for (int parameters = 2; parameters <= 4; parameters += 2) {
             t.track_target = tracks;
-            t.track_light = parameters == 4 ? VFRONT_LIGHT_BOTH : VFRONT_LIGHT_NONE;
+            t.track_photometric = parameters == 4 ? VFRONT_PHOTOMETRIC_BOTH : VFRONT_PHOTOMETRIC_NONE;
             const float us = stage_us(width, height, &t, run_cuda[VF_track]);
             printf("  track %d, %d parameters        %6.2f us (%4.1f x nothing)\n", tracks, parameters, (double)us,
                    (double)(us / floor));
         }
 }
 
-/** Times of one kind of step, as a row. */
+/** Prints the times of one kind of step as a row. */
 static void bench_step(const char *what, int width, int height, const vfront_tuning_t *t, long steps)
 {
     start(width, height, t, VFRONT_PORT_CUDA);
@@ -421,7 +422,7 @@ static struct wall bench_keypoints(const char *what, int width, int height, int 
     return w;
 }
 
-/** Time of detect and select, and how many key points that gives. */
+/** Time of detect and select, and the number of key points. */
 static void bench_culling(const char *what, int number, int width, int height, const vfront_tuning_t *t)
 {
     start(width, height, t, VFRONT_PORT_CUDA);
@@ -450,7 +451,7 @@ static void bench_tables(int width, int height)
     printf("with aggregation in a window (paper 004, figures 9b to 9d)\n");
     for (int window = 0; window <= 9; window += 3) {
         t = keypoints_alone(8);
-        t.select_window_px = window;
+        t.select_aggregate_px = window;
         bench_culling("window", window, width, height, &t);
     }
     printf("Harris response against the number of corners (paper 001, figures 12 and 13): threshold, detect without / "
@@ -472,9 +473,9 @@ static void bench_scales(int width, int height)
     vfront_tuning_t t = keypoints_alone(8);
     printf("\nkey points with descriptors on the host, from pinned pictures, %dx%d\n", width, height);
     const struct wall natural = bench_keypoints("  8 levels, one picture", width, height, 1, FILL_REAL, t);
-    t.select_window_px = 3;
+    t.select_aggregate_px = 3;
     bench_keypoints("  the same with aggregation", width, height, 1, FILL_REAL, t);
-    t.select_window_px = 0;
+    t.select_aggregate_px = 0;
     if (VFRONT_CAMERAS > 1) bench_keypoints("  stereo pair", width, height, 2, FILL_REAL, t);
     const struct wall noise = bench_keypoints("  8 levels, one picture of noise", width, height, 1, FILL_NOISE, t);
     printf("    noise to natural %.2f\n", (double)(noise.p50 / natural.p50));
@@ -484,7 +485,7 @@ static void bench_scales(int width, int height)
     bench_keypoints("  4 levels", width, height, 1, FILL_REAL, t);
 }
 
-/* ---- two pictures, and two frames -------------------------------------------------------------------------------- */
+/* ---- two images, and two frames ---------------------------------------------------------------------------------- */
 
 #if VFRONT_STEREO && VFRONT_MATCHES && VFRONT_RECTIFY
 static void bench_pairs(int width, int height)
@@ -511,11 +512,10 @@ static void bench_pairs(int width, int height)
     vfront_shutdown(vf);
     t = keypoints_alone(8);
     t.select_points = vf_min(2000, VFRONT_KEYPOINTS);
-    t.match = 1;
-    for (t.match_guided = 0; t.match_guided < 2; t.match_guided++)
-        printf("  match 2,000 with 2,000, %-16s %6.2f us\n", t.match_guided ? "guided" : "all with all",
+    for (t.match = VFRONT_MATCH_WHOLE; t.match >= VFRONT_MATCH_GUIDED; t.match--)
+        printf("  match 2,000 with 2,000, %-16s %6.2f us\n", t.match == VFRONT_MATCH_GUIDED ? "guided" : "all with all",
                (double)stage_us(width, height, &t, run_cuda[VF_match]));
-    t.match_guided = 1;
+    t.match = VFRONT_MATCH_GUIDED;
     start(width, height, &t, VFRONT_PORT_CUDA);
     w = measure_steps(width, height, FILL_REAL, 1000);
     print_wall("  one picture in, matches out", &w);
@@ -528,7 +528,7 @@ static void bench_pairs(int width, int height)
     w = measure_steps(width, height, FILL_REAL, 1000);
     print_wall("  all: tracks, depths, matches, motion", &w);
     vfront_shutdown(vf);
-    t.track_partner = 0;
+    t.track_stereo = 0;
     start_pair(width, height, &t);
     w = measure_steps(width, height, FILL_REAL, 1000);
     print_wall("  the same without partners of tracks", &w);
@@ -547,9 +547,9 @@ static void bench_pairs(int width, int height) { printf("\npairs, %dx%d: not in 
 
 #if VFRONT_EGO && VFRONT_STEREO && VFRONT_MATCHES
 #define EGO_FOCAL_PX 800.0
-#define EGO_DEPTHS 2 /* every so many-th pair has a distance */
+#define EGO_DEPTHS 2 /* every EGO_DEPTHS-th pair has a distance */
 
-/** Bearing of a point in a camera, unit vector, with an error of up to half a pixel on each axis. */
+/** Computes the bearing of a point in a camera: a unit vector, with an error of up to half a pixel on each axis. */
 static void see(const double point[3], float bearing[3])
 {
     double v[3] = {point[0] / point[2], point[1] / point[2], 1.0}, square = 0.0;
@@ -564,8 +564,8 @@ static void random_point(double point[3])
     point[1] = point[2] * ((int)random_number(HEIGHT) - HEIGHT / 2) / EGO_FOCAL_PX;
 }
 
-/** Pairs of bearings of a camera that moves sideways by 0.3 m and turns by 2 degrees, some of them wrong, in the place
- *  of the matches of a frame. */
+/** Writes pairs of bearings as matches of a frame, for a camera that moves sideways by 0.3 m and turns by 2 degrees.
+ *  Some pairs are wrong. */
 static void put_pairs(struct vf_memory *m, int32_t parity, int pairs, int outlier_percent, uint64_t seed)
 {
     random_start(seed, (uint64_t)outlier_percent);
@@ -595,7 +595,7 @@ static void put_pairs(struct vf_memory *m, int32_t parity, int pairs, int outlie
     m->ingest.params.rotation_given = 0;
 }
 
-/** The pair of cameras that sees them. */
+/** Starts a pair of cameras for these bearings. */
 static void start_seeing(const vfront_tuning_t *t)
 {
     vfront_rig_t rig = {.cameras = 2};
@@ -611,21 +611,22 @@ static void start_seeing(const vfront_tuning_t *t)
 }
 
 #if VFRONT_CUBLAS
-/** One step through cuBLAS, and the host form on the same pairs. */
+/** Compares one step with cuBLAS with the host form on the same pairs. */
 static void compare_step(const vfront_tuning_t *t, int outlier_percent, struct agreement *a)
 {
     struct vf_memory *memory = calloc(1, sizeof *memory),
-                     *back = malloc(sizeof *back); /* static, they would make this program too large to link */
+                     *back = malloc(sizeof *back); /* allocated, because static arrays would make this program too large
+                                                      to link */
     if (!memory || !back) exit(1);
     start_seeing(t);
-    const struct vf_step *cuda = &state_of(vf)->step[0];
+    const struct vf_step *cuda = &context_of(vf)->step[0];
     struct vf_step host = *cuda;
     struct vf_ego_view view;
     host.memory = memory;
-    vf_ego_look(&view, &host);
+    vf_ego_make_view(&view, &host);
     put_pairs(memory, cuda->parity, 1000, outlier_percent, 11);
     CUDA(cudaMemcpy(cuda->memory, memory, sizeof *memory, cudaMemcpyHostToDevice));
-    CUDA(run_cuda[VF_ego](&state_of(vf)->view[0], 0));
+    CUDA(run_cuda[VF_ego](&context_of(vf)->view[0], 0));
     CUDA(cudaMemcpy(back, cuda->memory, sizeof *back, cudaMemcpyDeviceToHost));
     vf_ego_host(&view);
     agree(a, &memory->ego, &back->ego, t->ego_hypotheses);
@@ -663,12 +664,12 @@ static float ego_us(const vfront_tuning_t *t, int outlier_percent, const char *w
     struct vf_memory *memory = calloc(1, sizeof *memory);
     if (!memory) exit(1);
     start_seeing(t);
-    const struct vf_step *s = &state_of(vf)->step[0];
+    const struct vf_step *s = &context_of(vf)->step[0];
     cudaStream_t stream;
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     put_pairs(memory, s->parity, 1000, outlier_percent, 3);
     CUDA(cudaMemcpy(s->memory, memory, sizeof *memory, cudaMemcpyHostToDevice));
-    const float us = node_us(run_cuda[VF_ego], &state_of(vf)->view[0], stream);
+    const float us = node_us(run_cuda[VF_ego], &context_of(vf)->view[0], stream);
     CUDA(cudaMemcpy(memory, s->memory, sizeof *memory, cudaMemcpyDeviceToHost));
     const vfront_motion_t *r = &memory->ego.relative, *m = &memory->ego.metric;
     if (what)
@@ -702,8 +703,8 @@ static void bench_ego(void)
     t.ego_hypotheses = 0;
     t.ego_metric_hypotheses = vf_min(256, VFRONT_HYPOTHESES);
     ego_us(&t, 50, "metric, 256 hypotheses");
-    vfront_tuning_t usual = standard();
-    ego_us(&usual, 50, "standard tuning: both");
+    vfront_tuning_t tuning = standard();
+    ego_us(&tuning, 50, "standard tuning: both");
     if (options.brief) return;
     printf("  against the share of outliers [%%], 5 points, 1,024 hypotheses (paper 003, figures 5 to 8):");
     t.ego_hypotheses = vf_min(1024, VFRONT_HYPOTHESES);
@@ -721,33 +722,31 @@ int check_motions(void) { return 0; }
 /* ---- disparities ------------------------------------------------------------------------------------------------- */
 
 #if VFRONT_DENSE
-static void bench_dense(int width, int height, int paths, int disparities)
+static void bench_dense(int width, int height, int disparities)
 {
     vfront_tuning_t t = keypoints_alone(1);
     if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT || disparities > VFRONT_DISPARITIES) return;
     draw_pictures(width, height);
     t.select_points = t.describe = 0;
-    t.dense = 1;
-    t.dense_paths = paths;
+    t.dense = VFRONT_DENSE_DEVICE;
     t.dense_disparities = disparities;
-    t.dense_copy = 0;
     start_pair(width, height, &t);
-    printf("  dense %4dx%d, %d paths, %3d disparities, all filters %7.2f us\n", width, height, paths, disparities,
+    printf("  dense %4dx%d, %3d disparities, all filters %7.2f us\n", width, height, disparities,
            (double)launched_us(width, height, run_cuda[VF_dense]));
-    t.dense_copy = 1;
+    t.dense = VFRONT_DENSE_COPIED;
     start_pair(width, height, &t);
     const struct wall w = measure_steps(width, height, FILL_REAL, 200);
     print_wall("    pair in, disparities on the host", &w);
     vfront_shutdown(vf);
 }
 
-/** Steps with disparities on pictures that the device reads where they lie, and on those that the host copies first. */
+/** Steps with disparities on images that the device reads in place, and on images that the host copies first. */
 static void bench_pageable(int width, int height)
 {
     vfront_tuning_t t = keypoints_alone(1);
     if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT || VFRONT_DISPARITIES < 128) return;
     draw_pictures(width, height);
-    t.dense = t.dense_copy = 1;
+    t.dense = VFRONT_DENSE_COPIED;
     t.dense_disparities = 128;
     for (is_pageable = 0; is_pageable < 2; is_pageable++) {
         start_pair(width, height, &t);
@@ -764,18 +763,12 @@ static void bench_disparities(void)
 {
     printf("\ndisparities\n");
     bench_pageable(1226, 370);
-    bench_dense(640, 480, 8, 128);
-    bench_dense(640, 480, 4, 128);
-    bench_dense(1280, 480, 8, 128);
-    bench_dense(1280, 480, 4, 128);
-    bench_dense(640, 480, 8, 64);
-    bench_dense(640, 480, 8, 256);
+    bench_dense(640, 480, 128);
+    bench_dense(1280, 480, 128);
+    bench_dense(640, 480, 64);
+    bench_dense(640, 480, 256);
 }
-static void bench_few_disparities(void)
-{
-    bench_dense(640, 480, 8, 128);
-    bench_dense(640, 480, 4, 128);
-}
+static void bench_few_disparities(void) { bench_dense(640, 480, 128); }
 #else
 static void bench_disparities(void) { printf("\ndisparities: not in this config\n"); }
 static void bench_few_disparities(void) {}
@@ -785,9 +778,8 @@ static void bench_few_disparities(void) {}
 
 #if VFRONT_STIXELS
 enum scene { STREET, WALL, WALL_AND_NO_ROAD };
-/** The stage, on what the matcher makes of two pictures: of a street, or of a wall that fills the picture. Where the
- *  road is looked for before the wall there is none to be found, so columns are not cut: that is the time of the
- *  reduction and of the search alone. */
+/** Times the stage on disparities of two images: a street, or a wall that fills the image. With a wall and no road,
+ *  columns are not segmented: that is the time of the reduction and of the road search alone. */
 static void bench_columns(int width, int height, int disparities, enum scene scene)
 {
     static const char *const called[] = {"a street", "a wall", "road looked for, none found"};
@@ -841,8 +833,8 @@ static CUcontext part_of_chip; /* NULL: the whole device */
 static CUresult (*set_current)(CUcontext context);
 #endif
 
-/** The CUDA port makes its calls in a thread of its own, in which it chooses the device once: here the part of the chip
- *  under test. The linker puts this in front of the runtime's (-Wl,--wrap). */
+/** The CUDA port makes its calls in its own thread, which selects the device once; this wrapper selects the part of the
+ *  chip under test. The linker puts it in front of the runtime's function (-Wl,--wrap). */
 cudaError_t __real_cudaSetDevice(int device);
 cudaError_t __wrap_cudaSetDevice(int device);
 cudaError_t __wrap_cudaSetDevice(int device)
@@ -965,7 +957,7 @@ void run_bench(void)
 
 /* ---- latency ----------------------------------------------------------------------------------------------------- */
 
-/** Energy that the device has used since its driver was loaded [mJ], or 0. */
+/** Energy used by the device since its driver was loaded [mJ], or 0. */
 static unsigned long long energy_mj(void)
 {
     static int (*energy)(void *, unsigned long long *);
@@ -983,7 +975,7 @@ static unsigned long long energy_mj(void)
     return energy(device, &mj) ? 0 : mj;
 }
 
-/** Time of the processor that the process, or the calling thread, has used [us]. */
+/** Processor time used by the process, or by the calling thread [us]. */
 static double processor_us(clockid_t clock)
 {
     struct timespec t;
@@ -991,7 +983,7 @@ static double processor_us(clockid_t clock)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/** Steps at a pace, and what they take of the processor. pause_us: from the end of a step to the next; 0: none. */
+/** Steps at a pace, and their processor time. pause_us: from the end of a step to the next; 0: none. */
 static void bench_wait(const char *what, long steps, long pause_us)
 {
     const struct timespec pause = {0, pause_us * 1000};
@@ -1029,7 +1021,7 @@ static void bench_waits(void)
     }
 }
 
-/** Cost of the mirror: steps with the host port standing by beside steps without, on the same pictures. */
+/** Cost of the mirror: steps with and without the host port on standby, on the same images. */
 static void latency_of_failover(const vfront_tuning_t *standard_tuning)
 {
     for (int on = 0; on < 2; on++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* vfcheck: every stage's host form and kernel on the same bytes, compared with memcmp; and, once they agree, timed.
- * After dav1d's checkasm. Needs a CUDA device; without one it says so and exits with 77. */
+/* vfcheck: host form and kernel of every stage on the same bytes, compared with memcmp; if they agree, timed. After
+ * dav1d's checkasm. Needs a CUDA device; without one it reports that and exits with 77. */
 #define _POSIX_C_SOURCE 200809L
 #include "vfcheck.h"
 
@@ -11,7 +11,7 @@
 
 #include "port/cuda/cuda.h"
 
-/* ---- random numbers: each case starts from (seed, its own number), so any one can be run alone ------------------- */
+/* ---- random numbers: each case starts from (seed, its own number), so that it can be run alone ------------------- */
 
 static uint64_t random_state;
 
@@ -26,12 +26,12 @@ void random_start(uint64_t seed, uint64_t number)
     random_state = seed * 0x9e3779b97f4a7c15ull + number * 0xd1b54a32d192ed03ull + 1;
 }
 
-/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+/* ---- images ------------------------------------------------------------------------------------------------------ */
 
 const char *const fill_name[FILLS] = {"black",   "white", "noise",   "checker",  "points",
                                       "corners", "steps", "texture", "texture+", "real"};
 
-/** A smooth texture with corners: rectangles and discs of all sizes on value noise, drifting with the frame. */
+/** Draws a smooth texture with corners: rectangles and discs of all sizes on value noise, moving with the frame. */
 static void draw_texture(uint8_t *to, int width, int height, int pitch, int frame, int light)
 {
     uint32_t h = 12345;
@@ -80,10 +80,10 @@ void draw(enum fill fill, uint8_t *to, int width, int height, int pitch, int fra
 
 /* ---- one set of buffers for all cases ---------------------------------------------------------------------------- */
 
-static vfront_t *host_vf, *cuda_vf; /* not static blocks: large configs would not link */
+static vfront_t *host_vf, *cuda_vf; /* allocated, because large configs would not link */
 static struct bench {
     struct vf_memory *chain, *back, *before,
-        *device; /* host arena, what came back, host arena before the stage, device arena */
+        *device; /* host arena, copy from the device, host arena before the stage, device arena */
     struct vf_pinned *pinned, *pinned_cuda;
     uint8_t *picture[VFRONT_CAMERAS]; /* pinned */
     uint8_t *mask;
@@ -113,7 +113,7 @@ static void open_buffers(void)
     CUDA(cudaHostAlloc((void **)&b.back, sizeof *b.back, cudaHostAllocMapped));
     b.before = zeroed(sizeof *b.before);
     CUDA(cudaMalloc((void **)&b.device, sizeof *b.device));
-    CUDA(cudaMemset(b.device->clock, 0, sizeof b.device->clock)); /* left out of the comparison; kernels raise them */
+    CUDA(cudaMemset(b.device->clock, 0, sizeof b.device->clock)); /* not compared; kernels raise them */
     CUDA(cudaHostAlloc((void **)&b.pinned, sizeof *b.pinned, cudaHostAllocMapped));
     CUDA(cudaHostAlloc((void **)&b.pinned_cuda, sizeof *b.pinned_cuda, cudaHostAllocMapped));
     for (int c = 0; c < VFRONT_CAMERAS; c++)
@@ -122,13 +122,13 @@ static void open_buffers(void)
     if (!b.mask) exit(1);
 }
 
-struct vf_state *state_of(vfront_t *vf) { return (struct vf_state *)(((uintptr_t)vf + 63) & ~(uintptr_t)63); }
+struct vf_context *context_of(vfront_t *vf) { return (struct vf_context *)(((uintptr_t)vf + 63) & ~(uintptr_t)63); }
 
 /* ---- a case: a rig, a tuning, a few frames ----------------------------------------------------------------------- */
 
 struct options options = {.seed = 1, .frames = 4};
 
-static int failures, cases, frames_of[VFRONT_STAGES]; /* frames in which a stage was compared */
+static int failures, cases, frames_of[VFRONT_STAGES]; /* number of frames in which each stage was compared */
 
 static void report_failure(const struct vf_case *k, int frame, const char *what)
 {
@@ -153,12 +153,12 @@ static long differs(const void *a, const void *c, size_t bytes)
 #if VFRONT_CUBLAS
 static struct agreement pictures;
 
-/** The greatest difference of two elements, or `most`. */
+/** Greatest difference of two elements, or `most` if larger. */
 static double apart(const float *a, const float *c, int count, double most)
 {
     for (int i = 0; i < count; i++) {
         const double d = (double)a[i] - (double)c[i], size = d < 0 ? -d : d;
-        most = size <= most || most != most ? most : size; /* what is not a number stays */
+        most = size <= most || most != most ? most : size; /* NaN is kept */
     }
     return most;
 }
@@ -190,7 +190,8 @@ void print_agreement(const struct agreement *a, const char *what)
            a->states, a->steps, a->R, a->t);
 }
 
-/** The motion stage. What cuBLAS has no part in is compared with memcmp: pairs, turns, the metric motion. */
+/** Compares ego with cuBLAS. Data independent of cuBLAS is compared with memcmp: pairs, rotations, the metric
+ *  motion. */
 static int compare_motions(const struct vf_ego_view *s, const struct vf_ego_memory *host,
                            const struct vf_ego_memory *cuda)
 {
@@ -205,10 +206,10 @@ static int compare_motions(const struct vf_ego_view *s, const struct vf_ego_memo
 }
 #endif
 
-/** Bytes of the arena that a step keeps: all before the clocks and the scratch, in which the ports may differ. */
+/** Bytes of the arena kept by a step: all before the clocks and the scratch, in which the ports may differ. */
 #define KEPT_BYTES offsetof(struct vf_memory, clock)
 
-/** Compares all that the stages keep, but for `not_these`. */
+/** Compares the memory of all stages except `not_these`. */
 static int compare_memory(const struct vf_case *k, int frame, const char *stage, unsigned not_these)
 {
     char text[160];
@@ -227,7 +228,7 @@ static int compare_memory(const struct vf_case *k, int frame, const char *stage,
     return bad;
 }
 
-/** 1 where the kernels of a stage changed the memory of another stage. */
+/** 1 if the kernels of a stage changed the memory of another stage. */
 static int foreign_write(const struct vf_case *k, int frame, int stage)
 {
     char text[160];
@@ -254,17 +255,17 @@ static int compare_results(const vfront_result_t *x, const vfront_result_t *y)
 }
 
 #if VFRONT_CUBLAS
-static int whole, in_part, left_out; /* frames compared end to end: all of them, less what cuBLAS has a part in, not */
+static int whole, in_part, left_out; /* frames compared end to end: completely, without data dependent on cuBLAS, not at
+                                        all */
 
-/** A copy of a result without the relative motion, and what tells of the solver; parted: 1: without what this frame
- *  makes of that motion, too. */
+/** Copies a result without the relative motion and the flags of the solver. parted: 1: also without this frame's data
+ *  derived from that motion. */
 static const vfront_result_t *without_relative(const vfront_result_t *r, int parted, vfront_result_t *copy)
 {
     *copy = *r;
     memset(&copy->relative, 0, sizeof copy->relative);
     memset(&copy->good, 0, sizeof copy->good);
     if (!parted) return copy;
-    copy->health.prior_rms_rad = 0.0f;
     copy->health.imu_late_us = 0;
     memset(&copy->nav, 0, sizeof copy->nav);
     copy->keyframe = copy->keyframes_count = copy->loops_count = copy->loop_pairs_count = copy->loop_pairs_of = 0;
@@ -277,7 +278,7 @@ static const vfront_result_t *without_relative(const vfront_result_t *r, int par
 }
 
 /** Compares the results of a frame end to end. parted: 1 if relative motions of earlier frames of the case differ in
- *  any bit, since predictions, keyframes and states come of them; set where those of this frame do. */
+ *  any bit, because predictions, keyframes and estimates depend on them; set if those of this frame differ. */
 static int compare_until_parted(const vfront_result_t *host, const vfront_result_t *cuda, int *parted)
 {
     static vfront_result_t copy[2];
@@ -292,13 +293,24 @@ static int compare_until_parted(const vfront_result_t *host, const vfront_result
 }
 #endif
 
-/** Compares the disparities that a stage has copied to the host. */
+/** Compares the supervisor's input besides a result. */
+static int compare_vio_reports(const struct vf_vio_report *x, const struct vf_vio_report *y)
+{
+#if VFRONT_VIO
+    return memcmp(&x->summary, &y->summary, sizeof x->summary) || x->observations != y->observations ||
+           memcmp(x->observation, y->observation, x->observations * sizeof *x->observation);
+#else
+    return (void)x, (void)y, 0;
+#endif
+}
+
+/** Compares the disparities copied to the host by a stage. */
 static int compare_disparities(const struct vf_step *s, const struct vf_dense_copy *x, const struct vf_dense_copy *y)
 {
     int differ = 0;
 #if VFRONT_DENSE
     const struct vf_level *l = &s->geometry.level[0][0];
-    for (int32_t row = 0; row < l->height && s->tuning.dense_copy; row++) {
+    for (int32_t row = 0; row < l->height && s->tuning.dense == VFRONT_DENSE_COPIED; row++) {
         const size_t at = (size_t)row * (size_t)l->pitch;
         differ |= memcmp(x->disparity + at, y->disparity + at, sizeof *x->disparity * (size_t)l->width) ||
                   memcmp(x->confidence + at, y->confidence + at, (size_t)l->width);
@@ -308,8 +320,8 @@ static int compare_disparities(const struct vf_step *s, const struct vf_dense_co
     return differ;
 }
 
-/** Puts a street in the place of the disparities and confidences that both ports have: road, walls one behind the
- *  other, sky, noise and holes, so that columns have all kinds of segments. */
+/** Replaces the disparities and confidences of both ports by a street: road, walls at several depths, sky, noise and
+ *  holes, so that columns have all kinds of segments. */
 static void draw_street(const struct vf_step *s)
 {
 #if VFRONT_STIXELS
@@ -345,11 +357,12 @@ static void draw_street(const struct vf_step *s)
     (void)s;
 }
 
-static int partners_found;                   /* of tracks, in all cases */
-static int expected_depths, expected_listed; /* found without a match in all cases; of them listed */
+static int partners_found;                   /* stereo partners of tracks found, over all cases */
+static int expected_depths, expected_listed; /* depths found without a match, over all cases; those of them that are
+                                                listed */
 
-/** Makes both ports expect depths: a predicted motion, cameras that agreed in the frame before, and ranges of all key
- *  points of that frame, as if of matches and nearly the same, or its own. */
+/** Makes both ports expect depths: a predicted motion, a GOOD pair in the previous frame, and ranges of its key points
+ *  as if from matches, nearly equal or as measured. */
 static void draw_expectations(const struct vf_step *s)
 {
 #if VFRONT_STEREO
@@ -359,7 +372,7 @@ static void draw_expectations(const struct vf_step *s)
     const uint32_t own = random_number(4) == 0;
     struct vf_predict_memory *predict = &b.chain->predict;
     struct vf_stereo_memory *stereo = &b.chain->stereo;
-    vf_predict_rest(0.0f, &predict->now);
+    vf_predict_stationary(0.0f, &predict->now);
     predict->now.source = VFRONT_PREDICT_MOTION;
     stereo->pair[before].state = VFRONT_STEREO_GOOD;
     for (uint32_t i = 0; i < b.chain->bearing.count[before][0]; i++) {
@@ -374,7 +387,7 @@ static void draw_expectations(const struct vf_step *s)
     (void)s;
 }
 
-/** Gives tracks inverse ranges of the frame before, all of them nearly the same or anything. */
+/** Gives tracks inverse ranges of the previous frame, nearly equal or random. */
 static void draw_ranges(const struct vf_step *s)
 {
 #if VFRONT_STEREO
@@ -394,7 +407,7 @@ static void draw_ranges(const struct vf_step *s)
     (void)s;
 }
 
-/** Counts the partners of tracks that were found. */
+/** Counts the stereo partners found. */
 static void count_partners(int32_t parity)
 {
 #if VFRONT_STEREO
@@ -404,19 +417,19 @@ static void count_partners(int32_t parity)
     (void)parity;
 }
 
-/** Counts what came of it. */
+/** Counts the expected depths found. */
 static void count_expected(int32_t parity)
 {
 #if VFRONT_STEREO
     const struct vf_stereo_memory *m = &b.chain->stereo;
     for (uint32_t i = 0; i < b.chain->bearing.count[parity][0]; i++)
-        expected_depths += m->cost[i] != VF_NONE && m->candidate[i].partner == VFRONT_NO_PARTNER;
-    for (uint32_t i = 0; i < m->count; i++) expected_listed += m->depth[i].partner == VFRONT_NO_PARTNER;
+        expected_depths += m->cost[i] != VF_NONE && m->candidate[i].match == VFRONT_NO_MATCH;
+    for (uint32_t i = 0; i < m->count; i++) expected_listed += m->depth[i].match == VFRONT_NO_MATCH;
 #endif
     (void)parity;
 }
 
-/** Launches of a stage apart from the rest: those before it, or behind it. */
+/** Launches of a stage separate from its main ones: before or after them. */
 static cudaError_t launch_apart(enum vf_stage stage, int behind, const struct vf_views *v, cudaStream_t stream)
 {
     cudaError_t error = cudaSuccess;
@@ -452,7 +465,7 @@ launcher *const run_cuda[VFRONT_STAGES] = {
 #undef VF_STAGE
 };
 
-/** Runs one stage both ways from the same bytes; b.chain holds the host's afterwards. Returns 0 when they agree. */
+/** Runs one stage both ways from the same bytes; b.chain has the host's output afterwards. Returns 0 if they agree. */
 static int check_stage(const struct vf_case *k, int frame, struct vf_step host, int stage)
 {
     struct vf_step cuda = host;
@@ -461,15 +474,14 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     cuda.memory = b.device;
     cuda.pinned = b.pinned_cuda;
     struct vf_views host_view, cuda_view;
-    vf_views_look(&host_view, &host);
-    vf_views_look(&cuda_view, &cuda);
+    vf_views_make(&host_view, &host);
+    vf_views_make(&cuda_view, &cuda);
 #if VFRONT_CUBLAS
-    cuda_view.ego.systems = state_of(cuda_vf)->view[0].ego.systems;
-    cuda_view.ego.cublas = state_of(cuda_vf)->view[0].ego.cublas;
+    cuda_view.ego.systems = context_of(cuda_vf)->view[0].ego.systems;
+    cuda_view.ego.cublas = context_of(cuda_vf)->view[0].ego.cublas;
 #endif
     if (stage == 0)
-        CUDA(
-            cudaMemcpyAsync(b.device, b.chain, KEPT_BYTES, cudaMemcpyHostToDevice, b.stream)); /* else it is the same */
+        CUDA(cudaMemcpyAsync(b.device, b.chain, KEPT_BYTES, cudaMemcpyHostToDevice, b.stream)); /* else already equal */
     if (!(host.geometry.active >> stage & 1)) return 0;
     frames_of[stage]++;
     if (stage == VF_stixel && k->street) draw_street(&host);
@@ -489,7 +501,7 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
         if (compare_motions(&host_view.ego, &b.chain->ego, &b.back->ego))
             report_failure(k, frame, "after stage ego: what is not cuBLAS's differs");
         CUDA(cudaMemcpy(&b.device->ego, &b.chain->ego, sizeof b.chain->ego,
-                        cudaMemcpyHostToDevice)); /* for the stages behind it */
+                        cudaMemcpyHostToDevice)); /* for the following stages */
     }
 #endif
     int bad = compare_memory(k, frame, vfront_stage_name((size_t)stage), not_these) | foreign_write(k, frame, stage);
@@ -502,6 +514,7 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     if (stage == VF_report) {
         const uint32_t slot = b.pinned->params.result;
         const int differ = compare_results(&b.pinned->result[slot], &b.pinned_cuda->result[slot]) ||
+                           compare_vio_reports(&b.pinned->vio, &b.pinned_cuda->vio) ||
                            b.pinned->done != b.pinned_cuda->done;
         if (differ) report_failure(k, frame, "after stage report: result differs");
         bad |= differ;
@@ -509,8 +522,8 @@ static int check_stage(const struct vf_case *k, int frame, struct vf_step host, 
     return bad;
 }
 
-/** Readings of an IMU at 200 Hz, from those of the frame before on to 5 ms after this one; now and then too few, too
- *  large, or of an IMU that is stuck. */
+/** Draws IMU samples at 200 Hz, from those of the previous frame to 5 ms after this one; sometimes too few, too large,
+ *  or stuck. */
 static void pick_imu(const struct vf_case *k, int frame, vfront_frame_t *f)
 {
     static vfront_imu_t imu[12];
@@ -564,8 +577,7 @@ int street_px(int width, int height, int x, int y)
     return y >= height / 2 - height / 32 * (1 + wall * 3 % 8) ? wall_px : 0;
 }
 
-/** Turns a picture of camera 0 into what camera 1 sees of the street. Goes from left to right, so it may be done in
- *  place. */
+/** Converts an image of camera 0 of the street to camera 1. Runs from left to right, so that it works in place. */
 static void move_to_second(uint8_t *grey, int width, int height)
 {
     for (int y = 0; y < height; y++)
@@ -575,9 +587,9 @@ static void move_to_second(uint8_t *grey, int width, int height)
         }
 }
 
-static uint8_t last_grey[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES]; /* pictures of the frame before */
+static uint8_t last_grey[VFRONT_CAMERAS][VFRONT_PICTURE_BYTES]; /* images of the previous frame */
 
-/** Rows of the frame before in place of those of this one: a frozen picture, or a partly frozen one. */
+/** Replaces rows of this frame by those of the previous one: a frozen image, or a partly frozen one. */
 static void repeat_rows(const struct vf_case *k, int camera, uint8_t *grey, int width, int height)
 {
     const int first = vf_min(k->still[0], height), end = vf_min(k->still[1], height);
@@ -618,17 +630,17 @@ static void draw_frame(const struct vf_case *k, int frame)
             b.mask[i] = (uint8_t)((i / k->width / 20 + i % k->width / 30 + frame) % 5 != 0);
 }
 
-/** A number between two, in 10000 steps. */
+/** Number between two bounds, in 10000 steps. */
 static double random_between(double least, double most)
 {
     return least + (most - least) * random_number(10001) / 10000.0;
 }
 
-/** Gives a camera a lens: one of those of Brown, or a fisheye. Returns how high it sees [rad], about. */
+/** Gives a camera a lens: a Brown model, or a fisheye. Returns about half its vertical field of view [rad]. */
 static double random_lens(vfront_camera_t *c)
 {
     const double size = sqrt((double)c->width_px * c->height_px),
-                 long_side = 0.25 * c->width_px; /* also flat ones see more than a degree */
+                 long_side = 0.25 * c->width_px; /* also for flat images the field of view exceeds a degree */
     c->fx_px = random_between(0.45, 0.9) * (size > long_side ? size : long_side);
     c->fy_px = c->fx_px * random_between(0.97, 1.03);
     c->cx_px = c->width_px * random_between(0.45, 0.55);
@@ -640,7 +652,8 @@ static double random_lens(vfront_camera_t *c)
     return c->height_px / c->fy_px;
 }
 
-/** Calibrates two cameras and places the second to the right of the first, turned by a part of what they see. */
+/** Calibrates two cameras and places the second to the right of the first, rotated by a fraction of the field of
+ *  view. */
 static void place_cameras(vfront_rig_t *rig)
 {
     const double high = random_lens(&rig->camera[0]), high1 = random_lens(&rig->camera[1]),
@@ -669,14 +682,14 @@ static vfront_rig_t rig_of(const struct vf_case *k, const uint8_t *mask)
     if (k->imu && k->number % 2) rig.imu = (vfront_imu_noise_t){2e-4, 2e-3, 2e-5, 3e-3, 8.0, 150.0, 200.0, 9.81};
     if (k->aligned) rig.camera[1].t_cam_imu_m[0] = -0.1;
     if (k->placed) place_cameras(&rig);
-    if (k->road) { /* from far below the picture to far above it */
+    if (k->road) { /* from far below the image to far above it */
         rig.road_height_m = 0.02 + 0.1 * k->height / (20.0 + k->number % 200);
         rig.road_pitch_rad = (k->number % 7 - 3) * 0.28;
     }
     return rig;
 }
 
-/** A case stage by stage on the same bytes, and at the same time the two ports end to end, each on its own state. */
+/** Runs a case stage by stage on the same bytes. At the same time both ports run end to end, each on its own state. */
 static void run_case(const struct vf_case *k)
 {
     static uint8_t still_mask[VFRONT_PICTURE_BYTES];
@@ -701,17 +714,17 @@ static void run_case(const struct vf_case *k)
         draw_frame(k, frame);
         pick_frame(k, frame, &f);
         if (frame == 2 && k->reset) vfront_reset(host_vf), vfront_reset(cuda_vf);
-        const struct vf_step step = state_of(host_vf)->step[state_of(host_vf)->parity];
-        memcpy(b.chain, state_of(host_vf)->memory, KEPT_BYTES);
+        const struct vf_step step = context_of(host_vf)->step[context_of(host_vf)->parity];
+        memcpy(b.chain, context_of(host_vf)->memory, KEPT_BYTES);
         status = vfront_step(host_vf, &f, &host);
         if (!status) status = vfront_step(cuda_vf, &f, &cuda);
         if (status) {
             report_failure(k, frame, vfront_status_name(status));
             break;
         }
-        b.pinned->params = b.pinned_cuda->params = state_of(host_vf)->pinned->params;
+        b.pinned->params = b.pinned_cuda->params = context_of(host_vf)->pinned->params;
         for (int c = 0; c < k->cameras && k->frame_mask; c++)
-            memcpy(b.pinned->mask[c], state_of(host_vf)->pinned->mask[c], sizeof b.pinned->mask[c]);
+            memcpy(b.pinned->mask[c], context_of(host_vf)->pinned->mask[c], sizeof b.pinned->mask[c]);
         for (int c = 0; c < k->cameras && k->frame_mask; c++)
             b.pinned->params.source[c].mask = b.pinned_cuda->params.source[c].mask = b.pinned->mask[c];
         for (int stage = 0; stage < VFRONT_STAGES && !bad; stage++) bad = check_stage(k, frame, step, stage);
@@ -732,7 +745,7 @@ static void run_case(const struct vf_case *k)
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
-/** Tuning values drawn at random, each from its whole range or near its standard. */
+/** Random tuning values, each from its whole range or near its standard value. */
 static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
 {
     const vfront_tuning_entry_t *e;
@@ -742,7 +755,6 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
         if (random_number(3)) vfront_tuning_set(t, e->name, value);
     }
     if (t->detect_threshold_low >= t->detect_threshold) t->detect_threshold_low = 0;
-    if (t->detect_arc_most < t->detect_arc) t->detect_arc_most = 16;
     if (random_number(2)) t->detect_border_px = 3 + (int32_t)random_number(20);
     while (((k->width + t->cell_width_px - 1) / t->cell_width_px) *
                ((k->height + t->cell_height_px - 1) / t->cell_height_px) >
@@ -757,26 +769,24 @@ static void random_tuning(vfront_tuning_t *t, const struct vf_case *k)
         t->cull_height_px++;
     }
     if (t->ego_points == 6) t->ego_points = 5;
-    if (t->select_window_px > 4 * vf_min(t->cull_width_px, t->cull_height_px)) t->select_window_px = 3;
+    if (t->select_aggregate_px > 4 * vf_min(t->cull_width_px, t->cull_height_px)) t->select_aggregate_px = 3;
     if (t->track_distance_px > 4 * t->cell_width_px) t->track_distance_px = 4 * t->cell_width_px;
     if (t->track_distance_px > 4 * t->cell_height_px) t->track_distance_px = 4 * t->cell_height_px;
-    t->dense_paths = random_number(2) ? 8 : 4;
     t->dense_disparities = 64;
     while (2 * t->dense_disparities <= VFRONT_DISPARITIES && random_number(3)) t->dense_disparities *= 2;
     if (t->dense_p2 < t->dense_p1) t->dense_p2 = t->dense_p1;
     if (random_number(2)) t->dense_least_px = (int32_t)random_number(8);
-    if (random_number(2)) t->track_texture = (int32_t)random_number(10);
     if (random_number(2)) t->track_residual_grey = 5 + (int32_t)random_number(60);
     if (random_number(2)) t->track_residual_percent = (int32_t)random_number(200);
     if (random_number(2)) t->track_back_mpx = (int32_t)random_number(2) * 3000;
     if (random_number(2)) t->track_target = VFRONT_TRACKS;
     if (random_number(2)) t->detect_levels = VFRONT_SCALES;
     if (random_number(2)) t->select_points = 1 + (int32_t)random_number(VFRONT_KEYPOINTS);
-    if (random_number(2)) t->select_window_px = (int32_t)random_number(8);
+    if (random_number(2)) t->select_aggregate_px = (int32_t)random_number(8);
 }
 
-/** Sets what no case may change: the first device, which every machine has, and the times that emulated kernels and
- *  compute-sanitizer need. */
+/** Sets values that no case may change: the first device, which every machine has, and the timeouts needed by emulated
+ *  kernels and compute-sanitizer. */
 static void be_patient(vfront_tuning_t *t)
 {
     t->device = t->priority = 0;
@@ -785,7 +795,7 @@ static void be_patient(vfront_tuning_t *t)
     t->failover_overruns = 0;
 }
 
-/** Makes a case one in which both cameras see a street whose texture tracks and key points find: partners, depths. */
+/** Makes both cameras see a street whose texture tracks and key points find: stereo partners, depths. */
 static void see_twice(struct vf_case *k)
 {
     k->fill = FILL_LIGHT;
@@ -833,7 +843,7 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     k.reset = random_number(4) == 0;
     vfront_tuning_default(&k.tuning);
     if (number % 3) random_tuning(&k.tuning, &k);
-    k.tuning.window = VFRONT_WINDOW && k.imu && number % 2;
+    k.tuning.vio = VFRONT_VIO && k.imu && number % 2;
     k.tuning.map = VFRONT_MAP && number % 3 == 0 && number / 3 % 4 < 2;
     be_patient(&k.tuning);
     k.placed = k.cameras > 1 && random_number(3) == 0;
@@ -841,7 +851,6 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     k.aligned = k.cameras > 1 && !k.placed && k.second_width == k.width && k.second_height == k.height;
     k.tuning.dense = VFRONT_DENSE && (k.aligned || k.tuning.rectify) && random_number(4);
     k.tuning.stixel = VFRONT_STIXELS && k.tuning.dense && random_number(4);
-    k.tuning.stixel_median = (int32_t)random_number(2);
     k.tuning.stixel_width_px = random_number(2) ? 5 : 1 + (int32_t)random_number(16);
     while (k.width / k.tuning.stixel_width_px > VFRONT_COLUMNS) k.tuning.stixel_width_px++;
     if (k.tuning.stixel) k.tuning.dense_least_px = 0;
@@ -850,14 +859,14 @@ static struct vf_case make_case(int number, int sizes_per_fill)
     k.still[0] = random_number(2) ? 0 : (int)random_number((uint32_t)k.height);
     k.still[1] = random_number(3) ? 0 : random_number(2) ? k.height : k.still[0] + 6 + (int)random_number(4);
     k.pair = k.aligned && random_number(2);
-    k.tuning.rectify_focal_percent = 50 + (int32_t)random_number(
-                                              100); /* a smaller one can leave a small picture's middle unseen */
+    /* a smaller one can leave the middle of a small image invisible */
+    k.tuning.rectify_focal_percent = 50 + (int32_t)random_number(100);
     if (number % 9 == 5) see_twice(&k);
     return k;
 }
 
-/** Cases of the sizes that cameras have, everything switched on: drawn textures with changing light and, where there
- *  are any, real pictures. */
+/** Makes cases of real camera sizes with all stages on: drawn textures with changing brightness and, if available, real
+ *  images. */
 static struct vf_case make_real_case(int number)
 {
     static const int size[][2] = {{752, 480}, {1226, 370}, {1280, 720}};
@@ -884,7 +893,7 @@ static void usage(void)
     puts(
         "vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--tiny | --small | --real] "
         "[--flights N] [--steps N]\n"
-        "        [--bench [--brief]] [--path] [--inertial] [--motion] [--window] [--dense] [--latency STEPS] "
+        "        [--bench [--brief]] [--path] [--inertial] [--motion] [--vio] [--dense] [--latency STEPS] "
         "[--neighbour] [--verbose]\n"
         "Every stage's host form against its kernel, byte by byte, on random, adversarial and real pictures, and both "
         "ports end to\n"
@@ -894,7 +903,7 @@ static void usage(void)
         "switched on.\n"
         "--pictures: PGM files of one size, taken in the order of their names. --bench: times, if all agree; with "
         "--brief\n"
-        "those of the kernels and of a few steps. --inertial, --motion, --window, --dense: those of stereo-inertial "
+        "those of the kernels and of a few steps. --inertial, --motion, --vio, --dense: those of stereo-inertial "
         "steps, of\n"
         "motions, of window, of disparities and stixels alone. --path: the graphs of steps, and the longest way "
         "through "
@@ -919,8 +928,8 @@ static int parse(int argc, char **argv)
             options.inertial = 1;
         else if (!strcmp(argv[i], "--motion"))
             options.motion = 1;
-        else if (!strcmp(argv[i], "--window"))
-            options.window = 1;
+        else if (!strcmp(argv[i], "--vio"))
+            options.vio = 1;
         else if (!strcmp(argv[i], "--dense"))
             options.dense = 1;
         else if (!strcmp(argv[i], "--neighbour"))
@@ -957,7 +966,7 @@ static int parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is seen even when a run is cut short */
+    setvbuf(stdout, NULL, _IOLBF, 0); /* findings are shown even if a run is interrupted */
     options.cases = 270;
     options.flights = -1;
     options.steps = 60;
@@ -985,7 +994,7 @@ int main(int argc, char **argv)
         run_case(&k);
     }
     failures += check_flights(options.flights >= 0 ? options.flights : options.only ? 0 : 16, options.steps);
-    failures += check_places(options.flights >= 0 ? 2 * options.flights : options.only ? 0 : 16, options.steps);
+    failures += check_map_stages(options.flights >= 0 ? 2 * options.flights : options.only ? 0 : 16, options.steps);
     printf("parity: %d cases of %d frames, %d stages each and end to end, %d failures\n", cases, options.frames,
            VFRONT_STAGES, failures);
     if (!cases) return 2;
@@ -1002,8 +1011,8 @@ int main(int argc, char **argv)
     }
     failures += check_motions();
 #endif
-    if (failures) return 1; /* no times from wrong code */
-    if (options.bench || options.window) run_flights();
+    if (failures) return 1; /* no times of wrong code */
+    if (options.bench || options.vio) run_flights();
     if (options.path) run_path();
     if (options.inertial) run_inertial();
     if (options.motion) run_motion();

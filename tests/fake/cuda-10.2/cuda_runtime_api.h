@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The interface of the CUDA 10.2 runtime, JetPack 4's, as its public documentation has it: what the host side uses of
- * it, and nothing that came later. It shows that port/cuda compiles there. Newer, and therefore missing:
- * cudaGraphUpload, cudaErrorUnsupportedPtxVersion, cudaErrorStubLibrary (11.1), cudaGraphInstantiate with flags (12.0).
- * Gone since: memoryType and isManaged of cudaPointerAttributes (11.0). The signatures are written out here beside
- * those of tests/fake/cuda_calls.def, so that a compiler sees where the two differ. */
+/* The interface of the CUDA 10.2 runtime (JetPack 4) after its public documentation: the part used by the host side,
+ * and nothing newer, to show that port/cuda compiles with it. Newer, and therefore missing: cudaGraphUpload,
+ * cudaErrorUnsupportedPtxVersion, cudaErrorStubLibrary (11.1), cudaGraphInstantiate with flags (12.0). Removed since:
+ * memoryType and isManaged of cudaPointerAttributes (11.0). Signatures are repeated here beside those of
+ * tests/fake/cuda_calls.def, so that a compiler finds differences. */
 #ifndef FAKE_CUDA_10_2_H
 #define FAKE_CUDA_10_2_H
 

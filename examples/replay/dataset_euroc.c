@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L /* access */
+#include "dataset_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "calibration.h"
+
+static const char *read_csv(struct picture_list *s, const char *folder)
+{
+    text_t t;
+    const char *error = dataset_open_text(&t, folder, "data.csv");
+    for (char *line; !error && (line = text_line(&t)) != NULL;) {
+        char path[PATH_BYTES], data[PATH_BYTES];
+        uint64_t t_ns;
+        const char *name = dataset_read_time_ns(line, &t_ns);
+        if (!name || !*name)
+            error = dataset_fail("%s:%d: not a line `time [ns],file name`", t.path, t.line);
+        else if (s->count && t_ns <= s->file[s->count - 1].t_ns)
+            error = dataset_fail("%s:%d: not after the time of the line before", t.path, t.line);
+        if (!error) error = dataset_join(data, folder, "data");
+        if (!error) error = dataset_join(path, data, name);
+        if (!error && access(path, R_OK))
+            error = dataset_fail("%s:%d names %s: %s", t.path, t.line, path, strerror(errno));
+        if (!error) error = dataset_add_picture(s, t_ns, path);
+    }
+    if (!error && !s->count) error = dataset_fail("%s: names no picture", t.path);
+    text_close(&t);
+    return error;
+}
+
+/** Keep the pictures of both cameras that were taken at the same time, within SAME_TIME_NS. */
+static const char *pair_by_time(struct picture_list *left, struct picture_list *right, const char *where)
+{
+    const uint32_t all = left->count;
+    uint32_t kept = 0, l = 0, r = 0;
+    while (l < left->count && r < right->count) {
+        const uint64_t a = left->file[l].t_ns, b = right->file[r].t_ns;
+        if (a + SAME_TIME_NS < b) {
+            free(left->file[l++].path);
+        } else if (b + SAME_TIME_NS < a) {
+            free(right->file[r++].path);
+        } else {
+            left->file[kept] = left->file[l++];
+            right->file[kept++] = right->file[r++];
+        }
+    }
+    while (l < left->count) free(left->file[l++].path);
+    while (r < right->count) free(right->file[r++].path);
+    left->count = right->count = kept;
+    if (!kept) return dataset_fail("%s: cam0 and cam1 have no time in common; --mono takes cam0 alone", where);
+    if (kept < all)
+        dataset_note("%s: %u of %u frames of cam0 have none of cam1 and are left out", where, all - kept, all);
+    return NULL;
+}
+
+/** Path of the sensor.yaml of a sensor, or NULL if absent. */
+static const char *sensor_file(char path[PATH_BYTES], const char *where, const char *sensor)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s/sensor.yaml", sensor);
+    return dataset_holds(where, name) && !dataset_join(path, where, name) ? path : NULL;
+}
+
+static const char *calibrate_euroc(struct dataset *d)
+{
+    char path[CAMERAS_MAX + 1][PATH_BYTES];
+    const char *camera[CAMERAS_MAX], *imu = sensor_file(path[CAMERAS_MAX], d->folder, "imu0");
+    for (int32_t i = 0; i < d->rig.cameras; i++) {
+        camera[i] = sensor_file(path[i], d->folder, i ? "cam1" : "cam0");
+        if (!camera[i] || !calibration_reads_yaml())
+            dataset_note("%s/cam%d/sensor.yaml: %s: the camera counts as uncalibrated", d->folder, (int)i,
+                         camera[i] ? "this build has no libyaml to read it" : "missing");
+    }
+    return calibration_reads_yaml() ? calibration_euroc(&d->rig, camera, imu) : NULL;
+}
+
+const char *dataset_open_euroc(struct dataset *d, const char *where)
+{
+    d->kind = "EuRoC";
+    d->calibrate = calibrate_euroc;
+    d->truth_name[0] = "state_groundtruth_estimate0/data.csv";
+    snprintf(d->folder, sizeof d->folder, "%s", where);
+    char folder[PATH_BYTES];
+    const char *error = NULL;
+    if (d->rig.cameras > 1 && !dataset_holds(where, "cam1")) d->rig.cameras = 1;
+    for (int32_t i = 0; i < d->rig.cameras && !error; i++) {
+        error = dataset_join(folder, where, i ? "cam1" : "cam0");
+        if (!error) error = read_csv(&d->picture_list[i], folder);
+    }
+    if (!error && d->rig.cameras > 1) error = pair_by_time(&d->picture_list[0], &d->picture_list[1], where);
+    if (!error) error = dataset_join(folder, where, "imu0");
+    return error || !dataset_holds(folder, "data.csv") ? error : dataset_read_imu(d, folder, "data.csv", 0);
+}

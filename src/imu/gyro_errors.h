@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* imu, gyro_errors: errors of a gyro against the camera, estimated from the rotations that the images show: bias, time
+ * offset, scale and axes; and the covariance of a rotation by gyro samples.
+ *
+ * In      per frame: rotation vector `turn` by the samples, change of the rate between its ends; rotation vector `w`
+ *         from the rotation prior to the motion of the images, with the covariance of that motion
+ * Out     correction and covariance of the rotation prior
+ * Rule    - Kalman filter. State: bias b [rad/s], time offset o [s], matrix M of scale and axes, about 0, in axes of
+ *           camera 0. Measurement: w = b dt + o change + M turn + noise. Prior deviations and random walks:
+ *           VF_GYRO_BIAS_RADPS and following
+ *         - o and M are updated only while the camera turns by VF_GYRO_TURNING_RADPS (Schmidt-Kalman filter
+ *           otherwise). In a camera at rest the samples' turn is the bias alone, so M = -1 would explain any bias that
+ *           changes
+ *         - Noise: a variance about each axis, and along the turn the variance of the stamps of both ends times the
+ *           squared rate. Each is the mean square of the innovations, there their part along the turn, less what all
+ *           else explains. Each frame has the weight of the squared inverse of its variance, over VF_GYRO_MEAN_FRAMES
+ *           frames: in a camera at rest the stamps have none
+ *         - A motion that contradicts the prior is not used. After VF_GYRO_CONTRADICTIONS such frames without an
+ *           agreement between them the errors are unknown again, because no true motion contradicts true errors for
+ *           so long
+ * Exact   double precision in one order, on the host
+ */
+#ifndef VF_GYRO_ERRORS_H
+#define VF_GYRO_ERRORS_H
+
+#include "base/vf.h"
+#include "imu_prior.h"
+
+/** First element of each error in the state: bias, time offset, matrix, row-major. VF_GYRO_STATES: their number. */
+enum { VF_GYRO_BIAS = 0, VF_GYRO_OFFSET = 3, VF_GYRO_MATRIX = 4, VF_GYRO_STATES = VF_GYRO_MATRIX + 9 };
+
+/** Standard deviations of unknown errors: bias [rad/s]; time offset between the clocks of gyro and camera [s]; elements
+ *  of the matrix. Their random walks in 1 s. */
+#define VF_GYRO_BIAS_RADPS VF_IMU_GYRO_BIAS_RAD_S
+#define VF_GYRO_BIAS_WALK (VF_IMU_WALK * VF_GYRO_BIAS_RADPS)
+#define VF_GYRO_OFFSET_S VF_IMU_OFFSET_S
+#define VF_GYRO_OFFSET_WALK (VF_IMU_WALK * VF_GYRO_OFFSET_S)
+#define VF_GYRO_SCALE VF_IMU_SCALE
+#define VF_GYRO_SCALE_WALK (VF_IMU_WALK * VF_GYRO_SCALE)
+
+/** Least rate of the camera in frames that update offset and matrix [rad/s]: that of an unknown bias. */
+#define VF_GYRO_TURNING_RADPS VF_GYRO_BIAS_RADPS
+
+/** Noise of a rotation about each axis, at first VF_IMU_TURN_RAD: number of frames whose weight this value has; longest
+ *  mean [frames]; least standard deviation [rad]. */
+#define VF_GYRO_NOISE_FRAMES 4
+#define VF_GYRO_MEAN_FRAMES VF_IMU_MEAN_FRAMES
+#define VF_GYRO_LEAST_RAD 1e-4
+
+/** Standard deviation of an unknown error of the camera's stamps [s]: 1 ms of a USB driver. It has the weight of
+ *  VF_GYRO_NOISE_FRAMES frames. */
+#define VF_GYRO_STAMP_S 1e-3
+
+/** Number of contradictions, without an agreement between them, after which the errors are unknown [frames]. */
+#define VF_GYRO_CONTRADICTIONS VF_GYRO_MEAN_FRAMES
+
+struct vf_gyro_errors {
+    double x[VF_GYRO_STATES];                 /* state: b, o, M */
+    double P[VF_GYRO_STATES][VF_GYRO_STATES]; /* its covariance */
+    double noise, weight;       /* variance of the noise about each axis [rad^2]; sum of the weights in it */
+    double stamp, stamp_weight; /* variance of a stamp [s^2]; sum of the weights in it */
+    double square;              /* mean squared length of the innovation [rad^2] */
+    uint64_t t_ns;              /* time of the last frame with a rotation prior; 0: none */
+    uint32_t frames;            /* number of frames in `square` */
+    uint32_t contradictions;    /* frames in which the images contradict the prior, since a motion agreed with it */
+};
+
+/** Rotation of a frame by gyro samples, axes of camera 0. */
+struct vf_gyro_turn {
+    double w[3];            /* rotation vector, uncorrected [rad] */
+    double change_radps[3]; /* rate at its end - rate at its start [rad/s] */
+    double dt_s;            /* duration [s] */
+};
+
+static inline void vf_gyro_errors_begin(struct vf_gyro_errors *e)
+{
+    memset(e, 0, sizeof *e);
+    for (int i = 0; i < VF_GYRO_STATES; i++) {
+        const double sigma = i < VF_GYRO_OFFSET    ? VF_GYRO_BIAS_RADPS
+                             : i == VF_GYRO_OFFSET ? VF_GYRO_OFFSET_S
+                                                   : VF_GYRO_SCALE;
+        e->P[i][i] = sigma * sigma;
+    }
+    e->noise = VF_IMU_TURN_RAD * VF_IMU_TURN_RAD;
+    e->weight = VF_GYRO_NOISE_FRAMES / (e->noise * e->noise);
+    e->stamp = VF_GYRO_STAMP_S * VF_GYRO_STAMP_S;
+    e->stamp_weight = VF_GYRO_NOISE_FRAMES / (e->stamp * e->stamp);
+}
+
+/** Magnitude of the time offset [s]. */
+static inline double vf_gyro_errors_offset(const struct vf_gyro_errors *e)
+{
+    return e->x[VF_GYRO_OFFSET] < 0.0 ? -e->x[VF_GYRO_OFFSET] : e->x[VF_GYRO_OFFSET];
+}
+
+/** Adds the random walk of the state up to a time. */
+static inline void vf_gyro_errors_walk(struct vf_gyro_errors *e, uint64_t t_ns)
+{
+    const double s = e->t_ns && t_ns > e->t_ns ? (double)(t_ns - e->t_ns) * 1e-9 : 0.0;
+    for (int i = 0; i < VF_GYRO_STATES; i++) {
+        const double walk = i < VF_GYRO_OFFSET    ? VF_GYRO_BIAS_WALK
+                            : i == VF_GYRO_OFFSET ? VF_GYRO_OFFSET_WALK
+                                                  : VF_GYRO_SCALE_WALK;
+        e->P[i][i] += walk * walk * s;
+    }
+    e->t_ns = t_ns;
+}
+
+/** Row k of the measurement's Jacobian by the state. */
+static inline void vf_gyro_errors_row(const struct vf_gyro_turn *turn, int k, double row[VF_GYRO_STATES])
+{
+    for (int i = 0; i < VF_GYRO_STATES; i++) row[i] = 0.0;
+    row[VF_GYRO_BIAS + k] = turn->dt_s;
+    row[VF_GYRO_OFFSET] = turn->change_radps[k];
+    for (int c = 0; c < 3; c++) row[VF_GYRO_MATRIX + 3 * k + c] = turn->w[c];
+}
+
+/** Correction of a rotation: rotation vector that leads from the samples' rotation to the camera's [rad]. */
+static inline void vf_gyro_errors_correction(const struct vf_gyro_errors *e, const struct vf_gyro_turn *turn,
+                                             double w[3])
+{
+    for (int k = 0; k < 3; k++) {
+        double row[VF_GYRO_STATES];
+        vf_gyro_errors_row(turn, k, row);
+        w[k] = 0.0;
+        for (int i = 0; i < VF_GYRO_STATES; i++) w[k] += row[i] * e->x[i];
+    }
+}
+
+/** Rotation vector of the camera: by the samples and the known bias [rad]. Returns its squared length. */
+static inline double vf_gyro_errors_camera_turn(const struct vf_gyro_errors *e, const struct vf_gyro_turn *turn,
+                                                double w[3])
+{
+    double square = 0.0;
+    for (int k = 0; k < 3; k++) {
+        w[k] = turn->w[k] + e->x[VF_GYRO_BIAS + k] * turn->dt_s;
+        square += w[k] * w[k];
+    }
+    return square;
+}
+
+/** Number of states that a frame updates: the bias alone, while the camera hardly turns. */
+static inline int vf_gyro_errors_updated(const struct vf_gyro_errors *e, const struct vf_gyro_turn *turn)
+{
+    const double least = VF_GYRO_TURNING_RADPS * turn->dt_s;
+    double w[3];
+    return vf_gyro_errors_camera_turn(e, turn, w) > least * least ? VF_GYRO_STATES : VF_GYRO_OFFSET;
+}
+
+/** Products of the covariance: PH = P H', S = H P H'. */
+static inline void vf_gyro_errors_products(const struct vf_gyro_errors *e, const struct vf_gyro_turn *turn,
+                                           double PH[VF_GYRO_STATES][3], double S[3][3])
+{
+    double H[3][VF_GYRO_STATES];
+    for (int k = 0; k < 3; k++) vf_gyro_errors_row(turn, k, H[k]);
+    for (int i = 0; i < VF_GYRO_STATES; i++)
+        for (int k = 0; k < 3; k++) {
+            PH[i][k] = 0.0;
+            for (int j = 0; j < VF_GYRO_STATES; j++) PH[i][k] += e->P[i][j] * H[k][j];
+        }
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+            S[r][c] = 0.0;
+            for (int i = 0; i < VF_GYRO_STATES; i++) S[r][c] += H[r][i] * PH[i][c];
+        }
+}
+
+/** Variance of the noise of a rotation about each axis [rad^2]. */
+static inline double vf_gyro_errors_noise(const struct vf_gyro_errors *e)
+{
+    const double least = VF_GYRO_LEAST_RAD * VF_GYRO_LEAST_RAD;
+    return e->noise > least ? e->noise : least;
+}
+
+/** Noise of a rotation by the stamps of both its ends: adds its covariance to S [rad^2]. The same picture again has no
+ *  duration, no rotation and no such noise. */
+static inline void vf_gyro_errors_add_stamps(const struct vf_gyro_errors *e, const struct vf_gyro_turn *turn,
+                                             double S[3][3])
+{
+    double w[3];
+    if (!(e->stamp > 0.0 && turn->dt_s > 0.0)) return;
+    const double scale = 2.0 * e->stamp / (turn->dt_s * turn->dt_s);
+    vf_gyro_errors_camera_turn(e, turn, w);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) S[r][c] += scale * w[r] * w[c];
+}
+
+/** Covariance of a corrected rotation [rad^2], upper triangle by rows. t_ns: time of the frame. */
+static inline void vf_gyro_errors_covariance(const struct vf_gyro_errors *e, const struct vf_gyro_turn *turn,
+                                             uint64_t t_ns, float covariance[6])
+{
+    struct vf_gyro_errors now = *e;
+    double PH[VF_GYRO_STATES][3], S[3][3];
+    vf_gyro_errors_walk(&now, t_ns);
+    vf_gyro_errors_products(&now, turn, PH, S);
+    vf_gyro_errors_add_stamps(e, turn, S);
+    for (int r = 0, i = 0; r < 3; r++)
+        for (int c = r; c < 3; c++, i++) covariance[i] = (float)(S[r][c] + (r == c ? vf_gyro_errors_noise(e) : 0.0));
+}
+
+/** Inverse of a symmetric positive definite 3x3 matrix, in place. */
+static inline void vf_gyro_errors_invert(double S[3][3])
+{
+    const double a = S[1][1] * S[2][2] - S[1][2] * S[1][2], b = S[0][2] * S[1][2] - S[0][1] * S[2][2],
+                 c = S[0][1] * S[1][2] - S[0][2] * S[1][1], over = 1.0 / (S[0][0] * a + S[0][1] * b + S[0][2] * c);
+    const double d = S[0][0] * S[2][2] - S[0][2] * S[0][2], f = S[0][1] * S[0][2] - S[0][0] * S[1][2],
+                 g = S[0][0] * S[1][1] - S[0][1] * S[0][1];
+    const double out[3][3] = {
+        {a * over, b * over, c * over}, {b * over, d * over, f * over}, {c * over, f * over, g * over}};
+    memcpy(S, out, sizeof out);
+}
+
+/** Adds an innovation to the mean squares. square: its squared length; expected: that by the covariances of state and
+ *  motion [rad^2]. */
+static inline void vf_gyro_errors_measure(struct vf_gyro_errors *e, double square, double expected)
+{
+    const double variance = expected / 3.0 + vf_gyro_errors_noise(e), weight = 1.0 / (variance * variance);
+    e->weight = (1.0 - 1.0 / VF_GYRO_MEAN_FRAMES) * e->weight + weight;
+    e->noise += ((square - expected) / 3.0 - e->noise) * weight / e->weight;
+    e->frames += e->frames < VF_GYRO_MEAN_FRAMES;
+    e->square += (square - e->square) / e->frames;
+}
+
+/** Adds an innovation to the variance of the stamps. S: covariance of the innovation w [rad^2]. */
+static inline void vf_gyro_errors_measure_stamps(struct vf_gyro_errors *e, const struct vf_gyro_turn *turn,
+                                                 const double w[3], double S[3][3])
+{
+    double axis[3], along = 0.0, variance = 0.0;
+    const double square = vf_gyro_errors_camera_turn(e, turn, axis),
+                 scale = 2.0 * square * square / (turn->dt_s * turn->dt_s), own = e->stamp > 0.0 ? e->stamp : 0.0;
+    if (!(scale > 0.0)) return;
+    for (int r = 0; r < 3; r++) {
+        along += axis[r] * w[r];
+        for (int c = 0; c < 3; c++) variance += axis[r] * S[r][c] * axis[c];
+    }
+    const double all = variance / scale, weight = 1.0 / (all * all);
+    e->stamp_weight = (1.0 - 1.0 / VF_GYRO_MEAN_FRAMES) * e->stamp_weight + weight;
+    e->stamp += (along * along / scale - all + own - e->stamp) * weight / e->stamp_weight;
+}
+
+/** Updates state and noise by a motion that does not contradict the prior. w: rotation vector from the corrected prior
+ *  to the motion [rad]; own: covariance of the motion's rotation, upper triangle by rows [rad^2]. */
+static inline void vf_gyro_errors_add(struct vf_gyro_errors *e, const struct vf_gyro_turn *turn, const double w[3],
+                                      const float own[6])
+{
+    double PH[VF_GYRO_STATES][3], S[3][3], K[VF_GYRO_STATES][3], expected = 0.0, square = 0.0;
+    const double noise = vf_gyro_errors_noise(e);
+    const int updated = vf_gyro_errors_updated(e, turn);
+    vf_gyro_errors_products(e, turn, PH, S);
+    vf_gyro_errors_add_stamps(e, turn, S);
+    for (int r = 0, i = 0; r < 3; r++) {
+        for (int c = r; c < 3; c++, i++) S[r][c] = S[c][r] = S[r][c] + (double)own[i];
+        expected += S[r][r];
+        square += w[r] * w[r];
+        S[r][r] += noise;
+    }
+    vf_gyro_errors_measure(e, square, expected);
+    vf_gyro_errors_measure_stamps(e, turn, w, S);
+    vf_gyro_errors_invert(S);
+    for (int i = 0; i < updated; i++)
+        for (int k = 0; k < 3; k++) K[i][k] = PH[i][0] * S[0][k] + PH[i][1] * S[1][k] + PH[i][2] * S[2][k];
+    for (int i = 0; i < updated; i++) {
+        e->x[i] += K[i][0] * w[0] + K[i][1] * w[1] + K[i][2] * w[2];
+        for (int j = i; j < VF_GYRO_STATES; j++) {
+            e->P[i][j] -= K[i][0] * PH[j][0] + K[i][1] * PH[j][1] + K[i][2] * PH[j][2];
+            e->P[j][i] = e->P[i][j];
+        }
+    }
+}
+
+/** Ends a frame that has a rotation prior. agrees: 1: a motion of the images agrees with it; contradicts: 1: a motion
+ *  contradicts it, and none agrees. Both 0: no motion; the number of contradictions does not change. */
+static inline void vf_gyro_errors_end(struct vf_gyro_errors *e, int agrees, int contradicts)
+{
+    e->contradictions = agrees ? 0 : e->contradictions + (contradicts != 0);
+    if (e->contradictions >= VF_GYRO_CONTRADICTIONS) vf_gyro_errors_begin(e);
+}
+
+#endif

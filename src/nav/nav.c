@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: MIT */
+#include "nav.h"
+
+#include "geometry/motion.h"
+#include "math/rotation.h"
+#include "vio/imu_interval.h"
+#include "vio/vision_only.h"
+
+#if VFRONT_VIO
+
+static int is_active(const struct vf_nav_view *s) { return (s->geometry.active & VF_BIT(vio)) != 0; }
+
+/** 1 if the rig has an IMU whose noise was given. */
+static int has_imu(const struct vf_nav_view *s) { return !vf_imu_noise_none(s->imu); }
+
+/** Fills the rig description that the estimator uses. */
+static void rig_of(const struct vf_nav_view *s, struct vf_vio_rig *rig)
+{
+    const vfront_camera_t *own = &s->camera[0];
+    memset(rig, 0, sizeof *rig);
+    vf_rotation_transpose(rig->R_imu_cam, vf_rotation_mounting(own));
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) rig->p_imu_cam_m[i] -= rig->R_imu_cam[3 * i + k] * own->t_cam_imu_m[k];
+    for (int i = 0; i < 9; i++) rig->R_1_0[i] = i % 4 == 0;
+    rig->cameras = s->geometry.pair.placed ? 2 : 1;
+    rig->detect_stationary = s->tuning.vio_stationary;
+    rig->noise_scale = VF_NAV_SCATTER;
+#if VFRONT_CAMERAS > 1
+    if (rig->cameras == 2) vf_rotation_between(rig->R_1_0, rig->t_1_0_m, own, &s->camera[1]);
+#endif
+    vf_vio_expect_calibration(rig, 1e-6 * (s->tuning.vio_stereo_urad ? s->tuning.vio_stereo_urad : 1),
+                              1e-3 * s->tuning.rig_centre_mpx / own->fx_px);
+}
+
+/** IMU noise for the estimator: that of the rig, with densities scaled by tuning value vio_imu_percent. */
+static vfront_imu_noise_t noise_of(const struct vf_nav_view *s)
+{
+    vfront_imu_noise_t noise = *s->imu;
+    noise.gyro_density *= 0.01 * s->tuning.vio_imu_percent;
+    noise.accel_density *= 0.01 * s->tuning.vio_imu_percent;
+    return noise;
+}
+
+/** Ends the estimate and restarts the initialization. The last state is kept, as the start pose of the next
+ *  estimate. */
+static void restart(const struct vf_nav_view *s)
+{
+    struct vf_nav *n = s->nav;
+    struct vf_vio_rig rig;
+    rig_of(s, &rig);
+    vf_start_begin(&n->start, &rig, s->imu);
+    if (rig.cameras == 1) vf_mono_begin(&n->mono, &rig, s->imu);
+    memset(&n->first, 0, sizeof n->first);
+    memset(&n->stereo, 0, sizeof n->stereo);
+    n->running = n->no_gravity = n->diverged = n->prediction_off = n->imu_rejected = n->contradicted = n->unrefuted = 0;
+    n->moving_object = n->gravity.frames = 0;
+    n->lost = n->last.t_ns != 0;
+}
+
+/** 1 if an estimate starts in this frame from an initialization that measured gravity with the IMU. */
+static int begins_with_gravity(const struct vf_nav *n) { return n->first.t_ns && !n->vision_only; }
+
+/** Initial state of an estimate that two cameras start without gravity. Pose: that of the last estimate, if any. */
+static void first_from_stereo(const struct vf_nav_view *s, const struct vf_vio_rig *rig, vfront_nav_t *first)
+{
+    const struct vf_nav *n = s->nav;
+    double q[4];
+    vf_from_stereo_attitude(rig, q);
+    if (n->last.t_ns) memcpy(q, n->last.q_odom_imu, sizeof q);
+    vf_from_stereo_state(&n->stereo, q, (double)s->params->dt_ns * 1e-9, first);
+    if (n->last.t_ns) memcpy(first->position_m, n->last.position_m, sizeof first->position_m);
+    first->t_ns = n->t_ns;
+}
+
+/** Writes rig, noise and initial state of a new estimate into the request. */
+static void begin_state(const struct vf_nav_view *s, struct vf_vio_request *g)
+{
+    struct vf_nav *n = s->nav;
+    rig_of(s, &g->rig);
+    g->noise = noise_of(s);
+    g->first = n->first;
+    if (!begins_with_gravity(n)) {
+        first_from_stereo(s, &g->rig, &g->first);
+        g->noise.gravity_m_s2 = 0.0;
+    }
+    vf_vio_information(&g->first, g->information);
+    memset(&n->next, 0, sizeof n->next);
+    n->next.t_ns = g->first.t_ns;
+    n->next.own_offset_s = n->next.offset_s = g->first.offset_s;
+    memcpy(n->next.bias, g->first.gyro_bias_rad_s, sizeof n->first.gyro_bias_rad_s);
+    memcpy(n->next.bias + 3, g->first.accel_bias_m_s2, sizeof n->first.accel_bias_m_s2);
+}
+
+/** Fills in the motion of this frame without IMU samples, extrapolated from the last two states. No motion if an
+ *  estimate starts in this frame. */
+static void fill_vision_only(const struct vf_nav_view *s, enum vf_vio_command command,
+                             struct vf_vio_imu_interval *motion)
+{
+    const struct vf_nav *n = s->nav;
+    vfront_imu_noise_t noise = noise_of(s);
+    double rate[3] = {0.0, 0.0, 0.0};
+    memset(motion, 0, sizeof *motion);
+    motion->t_ns = n->t_ns;
+    if (command == VF_VIO_BEGIN) return;
+    if (n->no_gravity) noise.gravity_m_s2 = 0.0;
+    if (n->before.t_ns && n->last.t_ns > n->before.t_ns)
+        vf_vision_only_rate(n->before.q_odom_imu, n->last.q_odom_imu, (double)(n->last.t_ns - n->before.t_ns) * 1e-9,
+                            rate);
+    else if (n->no_gravity)
+        memcpy(rate, n->rate, sizeof rate);
+    vf_vio_vision_only_interval(motion, &n->next, &noise, n->last.q_odom_imu, rate, n->t_ns);
+}
+
+/** Command for the estimator in this frame: start an estimate, continue it, or none. */
+static enum vf_vio_command command_of(const struct vf_nav_view *s)
+{
+    const struct vf_nav *n = s->nav;
+    const int continues = s->geometry.pair.placed && n->t_ns > n->carried.t_ns;
+    if (begins_with_gravity(n) || n->stereo.dt_s > 0.0) return VF_VIO_BEGIN;
+    if (n->running && (n->vision_only || n->no_gravity)) return continues ? VF_VIO_CONTINUE : VF_VIO_NONE;
+    return n->running ? VF_VIO_CONTINUE : VF_VIO_NONE;
+}
+
+/** 1 if the motion of this frame is extrapolated without IMU samples. */
+static int is_vision_only(const struct vf_nav *n, enum vf_vio_command command)
+{
+    return command == VF_VIO_BEGIN ? !begins_with_gravity(n) : n->vision_only || n->no_gravity;
+}
+
+/** Predicts the motion of camera 0 from the last state and this frame's IMU samples, for the stage predict. */
+static void predict_motion(const struct vf_nav_view *s, enum vf_vio_command command, const vfront_imu_noise_t *noise)
+{
+    struct vf_nav *n = s->nav;
+    const struct vf_vio_request *g = s->request;
+    struct vf_nav_propagation *propagation = &n->propagation_next;
+    struct vf_vio_rig rig;
+    *propagation = n->propagation;
+    if (n->new_picture) vf_nav_propagation_begin(propagation, command == VF_VIO_BEGIN ? &n->first : &n->last);
+    if (command == VF_VIO_NONE || is_vision_only(n, command) || !(g->motion.motion.dt_s > 0.0)) propagation->valid = 0;
+    if (!propagation->valid) return;
+    vf_nav_propagation_extend(propagation, noise, &g->motion.motion);
+    if (!propagation->valid || s->params->source[0].missing) return;
+    rig_of(s, &rig);
+    vf_nav_motion_of(propagation, &rig, &n->expected);
+    if (!n->prediction_off) *s->state_motion = n->expected;
+}
+
+/** 1 if the IMU samples of this frame are faulty and must not be used. */
+static int has_imu_fault(const struct vf_nav_view *s)
+{
+    const uint32_t dead = s->params->imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO);
+    return dead || s->imu_fault || (s->nav->running && s->nav->imu_rejected);
+}
+
+int vf_nav_sees_moving_object(const struct vf_nav *n)
+{
+    return n->running && (n->moving_object || (n->last.flags & VFRONT_NAV_DISPUTED && !n->unrefuted));
+}
+
+void vf_nav_before_step(const struct vf_nav_view *s)
+{
+    struct vf_nav *n = s->nav;
+    struct vf_vio_request *g = s->request;
+    const vfront_imu_noise_t noise = noise_of(s);
+    memset(s->state_motion, 0, sizeof *s->state_motion);
+    if (!is_active(s)) return;
+    memset(&n->expected, 0, sizeof n->expected);
+    if (!s->params->frame) restart(s);
+    n->imu = vf_samples_around(s->samples, &n->samples);
+    n->t_ns = s->samples->to_ns;
+    n->next = n->carried;
+    n->vision_only = !s->samples->count || vf_samples_gap(s->samples, VFRONT_IMU_GAP_NS) || !has_imu(s) ||
+                     has_imu_fault(s);
+    const enum vf_vio_command command = command_of(s);
+    g->command = command;
+    if (command == VF_VIO_BEGIN) begin_state(s, g);
+    if (command != VF_VIO_NONE && is_vision_only(n, command))
+        fill_vision_only(s, command, &g->motion);
+    else if (command != VF_VIO_NONE)
+        vf_vio_imu_interval_of(&g->motion, &n->next, &noise, n->imu, n->samples, n->t_ns);
+    predict_motion(s, command, &noise);
+}
+
+/* ---- continuity with the previous estimate ----------------------------------------------------------------------- */
+
+/** Computes the yaw of an attitude q, as a quaternion: its rotation about the vertical axis z. */
+static void heading(const double q[4], double z[4])
+{
+    const double square = q[0] * q[0] + q[3] * q[3], length = sqrt(square);
+    z[0] = length > VF_SOLVE_ROUNDING ? q[0] / length : 1.0;
+    z[1] = z[2] = 0.0;
+    z[3] = length > VF_SOLVE_ROUNDING ? q[3] / length : 0.0;
+}
+
+/** Rotates the position, attitude and velocity errors of a 15x15 covariance by the matrix Z. Upper triangle, row by
+ *  row. */
+static void rotate_covariance(double covariance[120], const double Z[9])
+{
+    double P[VF_NAV_ERRORS][VF_NAV_ERRORS], T[VF_NAV_ERRORS][VF_NAV_ERRORS];
+    for (int i = 0; i < VF_NAV_ERRORS; i++)
+        for (int j = 0; j < VF_NAV_ERRORS; j++) P[i][j] = covariance[vf_nav_index(i < j ? i : j, i < j ? j : i)];
+    for (int side = 0; side < 2; side++) { /* each pass computes T = (Z P)'; two give Z P Z' */
+        for (int i = 0; i < VF_NAV_ERRORS; i++)
+            for (int j = 0; j < VF_NAV_ERRORS; j++) {
+                double sum = i < 9 ? 0.0 : P[i][j];
+                for (int k = 0; k < 3 && i < 9; k++) sum += Z[3 * (i % 3) + k] * P[i / 3 * 3 + k][j];
+                T[j][i] = sum;
+            }
+        memcpy(P, T, sizeof P);
+    }
+    for (int i = 0; i < VF_NAV_ERRORS; i++)
+        for (int j = i; j < VF_NAV_ERRORS; j++) covariance[vf_nav_index(i, j)] = P[i][j];
+}
+
+/** Moves an initial state to the position and yaw of the last state, so that both estimates share one odometry
+ *  frame. */
+static void continue_from(vfront_nav_t *first, const vfront_nav_t *last)
+{
+    double last_yaw[4], first_yaw[4], rotation[4], Z[9], v[3];
+    heading(last->q_odom_imu, last_yaw);
+    heading(first->q_odom_imu, first_yaw);
+    first_yaw[3] = -first_yaw[3];
+    vf_quaternion_multiply(last_yaw, first_yaw, rotation);
+    vf_quaternion_matrix(rotation, Z);
+    vf_quaternion_multiply(rotation, first->q_odom_imu, first->q_odom_imu);
+    vf_quaternion_unit(first->q_odom_imu);
+    vf_transform_double(Z, first->velocity_mps, v);
+    memcpy(first->velocity_mps, v, sizeof v);
+    memcpy(first->position_m, last->position_m, sizeof first->position_m);
+    rotate_covariance(first->covariance, Z);
+}
+
+/* ---- after a step ------------------------------------------------------------------------------------------------ */
+
+/** Adds a frame to a monocular initialization. Returns 1 if it has found a state. */
+static int initialise_mono(const struct vf_nav_view *s, const struct vf_start_frame *frame)
+{
+    return vf_mono_step(&s->nav->mono, frame, s->vio->observation, s->vio->observations) == VF_START_MOVING;
+}
+
+/** Adds a frame to the initialization. A state that it finds becomes the initial state of the next frame. */
+static void initialise(const struct vf_nav_view *s, const vfront_result_t *r)
+{
+    struct vf_nav *n = s->nav;
+    const uint32_t wrong = VFRONT_IMU_STUCK | VFRONT_IMU_ZERO | VFRONT_IMU_IN_G | VFRONT_IMU_NO_GRAVITY |
+                           VFRONT_IMU_AXES | VFRONT_IMU_IN_DEGREES | VFRONT_IMU_CLOCK;
+    const struct vf_vio_rig rig = n->start.rig;
+    if (!has_imu(s)) return;
+    if (r->health.imu & wrong) {
+        vf_start_begin(&n->start, &rig, s->imu);
+        if (rig.cameras == 1) vf_mono_begin(&n->mono, &rig, s->imu);
+        return;
+    }
+    const struct vf_start_frame frame = {n->t_ns, n->imu, n->samples, &r->metric, &r->relative};
+    const enum vf_start_status found = vf_start_step(&n->start, &frame);
+    const int from_mono = rig.cameras == 1 && initialise_mono(s, &frame);
+    if (found != VF_START_STATIONARY && found != VF_START_MOVING && !from_mono) return;
+    n->first = from_mono ? n->mono.nav : n->start.nav;
+    if (n->last.t_ns) continue_from(&n->first, &n->last);
+}
+
+/** 1 if two cameras can start an estimate without IMU samples: stereo and metric motions are on. */
+static int stereo_can_begin(const struct vf_nav_view *s)
+{
+    return (s->geometry.active & (VF_BIT(stereo) | VF_BIT(partner))) && s->tuning.ego_metric_hypotheses;
+}
+
+/** Measures a start motion with two cameras, if IMU samples have been missing for longer than VFRONT_IMU_GAP_NS. */
+static void initialise_stereo(const struct vf_nav_view *s, const vfront_result_t *r)
+{
+    struct vf_nav *n = s->nav;
+    const int imu_pending = has_imu(s) && n->t_ns - n->imu_ns <= VFRONT_IMU_GAP_NS;
+    if (!stereo_can_begin(s) || !n->vision_only || imu_pending) return;
+    vf_from_stereo_measure(&n->stereo, &n->start.rig, &r->metric, (double)s->params->dt_ns * 1e-9);
+}
+
+/** 1 if an estimate is lost: not finite, diverged, or too long without observations. observed: number of accepted
+ *  observations of landmarks initialised in earlier frames. */
+static int is_lost(struct vf_nav *n, const vfront_nav_t *nav, uint32_t observed)
+{
+    int finite = vf_all_within(nav->position_m, 3, VF_NAV_MAX_M) && vf_all_within(nav->velocity_mps, 3, VF_NAV_MAX_MPS);
+    for (int i = 0; i < VF_NAV_ERRORS; i++)
+        finite = finite && vf_within(nav->covariance[vf_nav_index(i, i)], 0.0, VF_NAV_MAX_M * VF_NAV_MAX_M);
+    const int diverged = nav->residual_mean_square > VF_NAV_DIVERGED_COST && observed >= VF_NAV_DIVERGED_LANDMARKS;
+    n->diverged = diverged ? n->diverged + 1 : 0;
+    const uint64_t max_ns = n->vision_only || n->no_gravity ? VF_NAV_VISION_ONLY_NS : VF_NAV_COAST_NS;
+    return !finite || n->diverged >= VF_NAV_DIVERGED_FRAMES || nav->t_ns > n->observed_ns + max_ns;
+}
+
+/** Quality of a state [%], as vfront_nav_t defines it: from landmarks, or from the time left until loss while
+ *  coasting. */
+static uint32_t quality_of(const vfront_nav_t *nav)
+{
+    const uint64_t remaining_ns = nav->age_ns < VF_NAV_COAST_NS ? VF_NAV_COAST_NS - nav->age_ns : 0;
+    const uint32_t observations = nav->landmarks < VF_NAV_FULL_LANDMARKS ? nav->landmarks : VF_NAV_FULL_LANDMARKS;
+    if (nav->state == VFRONT_NAV_GOOD) return 50 + 50 * observations / VF_NAV_FULL_LANDMARKS;
+    if (nav->state == VFRONT_NAV_STEREO_ONLY) return 1 + 49 * observations / VF_NAV_FULL_LANDMARKS;
+    return nav->state == VFRONT_NAV_COASTING ? 1 + (uint32_t)(remaining_ns / (VF_NAV_COAST_NS / 49)) : 1;
+}
+
+/** Completes the reported state of a frame with an estimate. begins: 1: the estimate starts here. observed: number of
+ *  accepted observations of landmarks initialised in earlier frames. */
+static void report_state(struct vf_nav *n, int begins, uint32_t observed, vfront_nav_t *nav)
+{
+    if (begins) {
+        n->resets += n->last.t_ns != 0;
+        n->observed_ns = nav->t_ns;
+        n->lost = 0;
+        n->no_gravity = !begins_with_gravity(n);
+        memcpy(n->rate, n->stereo.rate, sizeof n->rate);
+    }
+    memset(&n->first, 0, sizeof n->first);
+    memset(&n->stereo, 0, sizeof n->stereo);
+    if (observed >= VF_NAV_MIN_OBSERVED) n->observed_ns = nav->t_ns;
+    n->running = 1;
+    n->next.t_ns = n->t_ns;
+    n->next.own_offset_s = n->next.offset_s;
+    n->next.offset_s = nav->offset_s;
+    memcpy(n->next.bias, nav->gyro_bias_rad_s, sizeof nav->gyro_bias_rad_s);
+    memcpy(n->next.bias + 3, nav->accel_bias_m_s2, sizeof nav->accel_bias_m_s2);
+    n->carried = n->next;
+    nav->age_ns = nav->t_ns > n->observed_ns ? nav->t_ns - n->observed_ns : 0;
+    nav->state = nav->age_ns || nav->flags & VFRONT_NAV_DISPUTED ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD;
+    if (n->vision_only || n->no_gravity) nav->state = VFRONT_NAV_STEREO_ONLY;
+    if (n->no_gravity) nav->flags |= VFRONT_NAV_GAP | VFRONT_NAV_NO_GRAVITY;
+    if (is_lost(n, nav, observed)) nav->state = VFRONT_NAV_LOST;
+}
+
+/** Rotation vector from one rotation matrix to another, for small angles [rad]. */
+static void rotation_vector(const float from[9], const float to[9], double rotation[3])
+{
+    for (int k = 0; k < 3; k++) {
+        const int a = (k + 2) % 3, b = (k + 1) % 3; /* element (a, b) of the antisymmetric part of R_to R_from' */
+        rotation[k] = 0.0;
+        for (int i = 0; i < 3; i++)
+            rotation[k] += 0.5 * ((double)to[3 * a + i] * (double)from[3 * b + i] -
+                                  (double)to[3 * b + i] * (double)from[3 * a + i]);
+    }
+}
+
+/** 1 if a predicted motion differs significantly from the motion estimated from images. metric: 0: ignores
+ *  translation. */
+static int disagrees(const vfront_prediction_t *e, const vfront_motion_t *m, int metric)
+{
+    double difference[6];
+    int found = 0;
+    rotation_vector(e->R, m->R, difference + 3);
+    for (int k = 0; k < 3; k++) difference[k] = metric ? (double)m->t[k] - (double)e->t[k] : 0.0;
+    for (int k = 0; k < 6; k++) {
+        const int at = vf_motion_index(k, k);
+        const double variance = (double)m->covariance[at] + (double)e->covariance[at];
+        found |= difference[k] * difference[k] > VF_NAV_PREDICT_CHI2 * variance;
+    }
+    return found;
+}
+
+/** 1 if a disagreement between IMU and images counts against the IMU: wrong samples disagree with both image motions,
+ *  frame after frame. It does not count if the image motion may be a moving object's. That is so if a moving object is
+ *  detected; if the other image motion is good and agrees with the IMU; or if many landmarks agree with the IMU, now or
+ *  when the dispute began (consistency.h). own: 1: the rotation prior is not from the IMU. */
+static int rejects_imu(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
+{
+    const uint32_t relative = r->relative.flags & VFRONT_MOTION_PRIOR, metric = r->metric.flags & VFRONT_MOTION_PRIOR;
+    const int imu_complete = !(r->nav.flags & (VFRONT_NAV_SATURATED | VFRONT_NAV_GAP));
+    /* 1: an image motion is good and agrees with the IMU */
+    const int refuted = (!relative && r->relative.state == VFRONT_MOTION_GOOD) ||
+                        (!metric && r->metric.state == VFRONT_MOTION_GOOD);
+    const int contradicted = (relative || metric) && !(refuted && imu_complete) && !own;
+    const int many = r->nav.landmarks >= VF_NAV_AGREE_LANDMARKS &&
+                     VF_NAV_AGREE_TRACKS * r->nav.landmarks >= r->tracks_count;
+    const int agree = r->nav.flags & VFRONT_NAV_DISPUTED || many;
+    n->contradicted = contradicted ? n->contradicted + 1 : 0;
+    n->unrefuted -= n->unrefuted > 0;
+    if (contradicted) n->unrefuted = VF_NAV_UNREFUTED_FRAMES;
+    return contradicted && !n->moving_object &&
+           !(n->running && imu_complete && agree && n->contradicted <= VF_NAV_AGREE_FRAMES);
+}
+
+/** Compares the motion estimated from images with the prediction, and continues the IMU propagation from this frame.
+ *  own: 1: the rotation prior is not from the IMU. */
+static void compare_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
+{
+    const int metric = r->metric.state == VFRONT_MOTION_GOOD, known = metric || r->relative.state == VFRONT_MOTION_GOOD;
+    n->imu_rejected -= n->imu_rejected > 0;
+    if (r->health.imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO) && !n->imu_rejected)
+        n->imu_rejected = 1; /* the next step also contains the last faulty samples */
+    if (rejects_imu(n, r, own)) n->imu_rejected = VF_NAV_IMU_REJECTED_FRAMES;
+    n->prediction_off -= n->prediction_off > 0;
+    if (n->expected.source && known && disagrees(&n->expected, metric ? &r->metric : &r->relative, metric))
+        n->prediction_off = VF_NAV_PREDICT_OFF_FRAMES;
+    n->propagation = n->propagation_next;
+    n->new_picture = !(r->health.missing & 1) && !r->health.frozen[0];
+}
+
+/** 1 if IMU samples return after a time without, and the attitude, which only images continued, contradicts gravity.
+ *  nav: state of this frame. */
+static int is_tilted(const struct vf_nav_view *s, enum vf_vio_command command, const vfront_nav_t *nav)
+{
+    struct vf_nav *n = s->nav;
+    const uint32_t wrong = VFRONT_IMU_STUCK | VFRONT_IMU_ZERO | VFRONT_IMU_IN_G | VFRONT_IMU_NO_GRAVITY;
+    const int continues = command == VF_VIO_CONTINUE && !n->no_gravity && nav->t_ns > n->last.t_ns;
+    const int tilted = continues && !n->vision_only && vf_nav_gravity_contradicts(&n->gravity);
+    if (!continues || !n->vision_only) n->gravity.frames = 0;
+    if (continues && n->vision_only && !(s->params->imu & wrong))
+        vf_nav_gravity_add(&n->gravity, nav, &n->last, n->imu, n->samples, s->imu->gravity_m_s2);
+    return tilted;
+}
+
+/** State to report for a frame without an estimate: vfront_nav_state_t. */
+static uint32_t idle_state(const struct vf_nav_view *s)
+{
+    if (s->nav->lost) return VFRONT_NAV_LOST;
+    return s->samples->next_has_imu || stereo_can_begin(s) ? VFRONT_NAV_INITIALISING : VFRONT_NAV_NONE;
+}
+
+void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vfront_nav_t *nav)
+{
+    struct vf_nav *n = s->nav;
+    const enum vf_vio_command command = (enum vf_vio_command)s->request->command;
+    if (!is_active(s)) return;
+    n->moving_object = n->running && command == VF_VIO_CONTINUE && !n->vision_only && s->vio->summary.moving_object;
+    compare_motion(n, r, s->params->rotation_explicit);
+    if (!n->vision_only || !s->params->frame) n->imu_ns = n->t_ns;
+    if (command != VF_VIO_NONE) {
+        const int tilted = is_tilted(s, command, nav);
+        report_state(n, command == VF_VIO_BEGIN, s->vio->summary.accepted, nav);
+        if (tilted) nav->state = VFRONT_NAV_LOST;
+    } else {
+        if (n->running || n->first.t_ns) restart(s); /* one camera, and too long without IMU samples */
+        *nav = n->last;
+        nav->state = idle_state(s);
+        if (n->start.rig.cameras == 1) nav->flags |= VFRONT_NAV_NO_SCALE;
+    }
+    nav->reset_counter = n->resets;
+    nav->quality = nav->state == VFRONT_NAV_NONE ? 0 : quality_of(nav);
+    if (command != VF_VIO_NONE) {
+        n->before = n->last;
+        if (command == VF_VIO_BEGIN) n->before.t_ns = 0;
+        n->last = *nav;
+        if (nav->state == VFRONT_NAV_LOST) restart(s);
+    }
+    if (command == VF_VIO_NONE || n->no_gravity) initialise(s, r);
+    if (command == VF_VIO_NONE && !n->first.t_ns) initialise_stereo(s, r);
+}
+
+#else
+
+int vf_nav_sees_moving_object(const struct vf_nav *n) { return (void)n, 0; }
+
+void vf_nav_before_step(const struct vf_nav_view *s) { (void)s; }
+
+void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vfront_nav_t *nav)
+{
+    (void)s, (void)r, (void)nav;
+}
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* IMU motion between two frames: preintegration with measured noise. Runs on the host, because a chain of small
+ * double-precision steps per sample is slow on one GPU thread.
+ *
+ * In      IMU samples since the previous frame; time, time offset and biases of the newest frame
+ * Out     struct vf_vio_imu_interval; running means of the samples' noise and of their change from frame to frame
+ */
+#ifndef VF_VIO_IMU_INTERVAL_H
+#define VF_VIO_IMU_INTERVAL_H
+
+#include "imu/measured.h"
+#include "factor_inertial.h"
+
+/** Computes the IMU motion from the newest frame to t_ns, camera clock [ns]. n: number of samples, at least 1. */
+VF_FN void vf_vio_imu_interval_of(struct vf_vio_imu_interval *m, struct vf_vio_carried *c,
+                                  const vfront_imu_noise_t *noise, const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
+{
+    struct vf_imu_model model = vf_imu_model_of(noise, imu, n);
+    const uint64_t from_ns = vf_vio_imu_time_ns(c->t_ns, c->own_offset_s),
+                   end_ns = vf_vio_imu_time_ns(t_ns, c->offset_s);
+    /* positive interval, whatever time offset is estimated */
+    const uint64_t to_ns = end_ns > from_ns ? end_ns : from_ns + 1;
+    vf_vio_noise_ratio(c->noise_ratio, noise, imu, n, from_ns, to_ns);
+    vf_vio_inflate_noise(&model.noise, c->noise_ratio);
+    const vfront_imu_t *from = vf_vio_nearest_sample(imu, n, from_ns), *to = vf_vio_nearest_sample(imu, n, to_ns);
+    vf_imu_extrapolate(&model, c->change);
+    vf_vio_signal_change(c->change, from, to);
+    memset(m, 0, sizeof *m);
+    m->t_ns = t_ns;
+    memcpy(m->bias, c->bias, sizeof m->bias);
+    vf_preintegrate(&m->motion, &model, m->bias, m->bias + 3, imu, n, from_ns, to_ns);
+    vf_inertial_whitening_of(&m->whitening, &m->motion, noise);
+    vf_vio_rate_of(from, m->bias, m->before);
+    vf_vio_rate_of(to, m->bias, m->rate);
+}
+
+/** Copies time, time offsets and biases of the newest frame to w->carried, for the next IMU interval. */
+VF_FN void vf_vio_carry_over(struct vf_vio_window *w)
+{
+    const struct vf_vio_slot *s = &w->slot[w->newest];
+    w->carried.t_ns = s->t_ns;
+    w->carried.own_offset_s = s->offset_s;
+    w->carried.offset_s = w->offset_s;
+    memcpy(w->carried.bias, s->value.bias, sizeof w->carried.bias);
+}
+
+#endif

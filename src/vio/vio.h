@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/* Stage vio: sliding-window estimator of the IMU state (window.h).
+ *
+ * In      request of the host (struct vf_vio_request): start, continue or no estimate, preintegrated IMU motion;
+ *         observations of this frame
+ * Out     estimate after this frame, by parity; state with covariance
+ * Rule    a step works on a copy of the previous frame's estimate, so that a failed step leaves that one unchanged
+ */
+#ifndef VF_VIO_H
+#define VF_VIO_H
+
+#include "observe.h"
+#include "work.h"
+
+/** Command of the host to the estimator for a step. */
+enum vf_vio_command {
+    VF_VIO_NONE = 0,    /**< No estimate. */
+    VF_VIO_BEGIN = 1,   /**< Start from `first`, a state at an earlier time. */
+    VF_VIO_CONTINUE = 2 /**< Continue from the estimate of the previous frame. */
+};
+
+/** Request of the host to the estimator for a step, in pinned memory. */
+struct vf_vio_request {
+    uint32_t command; /* enum vf_vio_command */
+    uint32_t reserved;
+    vfront_nav_t first;                                /* BEGIN: initial state */
+    double information[VF_NAV_ERRORS * VF_NAV_ERRORS]; /* BEGIN: inverse of the covariance of `first` */
+    struct vf_vio_rig rig;
+    vfront_imu_noise_t noise;
+    /* BEGIN, CONTINUE: IMU motion since the initial state or the previous frame. Its t_ns is the middle of the
+     * exposure, converted to the IMU clock by the rig's time offset. */
+    struct vf_vio_imu_interval motion;
+};
+
+struct vf_vio_memory {
+#if VFRONT_VIO
+    struct vf_vio_window window[2]; /* estimate after the frame of each parity */
+    /* output: state; all 0: none. Of its members after `flags`, only those that the estimator knows are written. */
+    vfront_nav_t nav;
+    struct vf_vio_summary summary; /* output: summary of the step for the supervisor (nav/nav.h) */
+    struct vf_vio_request request; /* device copy of the request */
+    struct vf_vio_work work;       /* scratch of a step */
+#else
+    uint64_t nothing;
+#endif
+};
+
+/** Output of a step for the supervisor (nav/nav.h), in pinned memory next to the result. The stage report writes it. */
+struct vf_vio_report {
+#if VFRONT_VIO
+    struct vf_vio_summary summary;
+    uint32_t observations; /* number of elements in `observation`; 0 if no one-camera initialization needs them */
+    uint32_t reserved;
+    struct vf_observation observation[VF_VIO_OBSERVATIONS]; /* copy of the output of the stage observe */
+#else
+    uint64_t nothing;
+#endif
+};
+
+/* View of stage vio, by the macros of base/view.h. */
+/* clang-format off */
+#define VF_READS_vio(X) X(observe)
+#define VF_BEFORE_vio(X)
+#define VF_GEOMETRY_vio(X) X(active) X(pair)
+#define VF_TUNING_vio(X)
+/* clang-format on */
+VF_GEOMETRY_OF(vio);
+struct vf_vio_view {
+    VF_VIEW(vio);
+    const struct vf_vio_request *request;
+};
+VF_HOST_FORM(vio);
+
+/** 1 if the estimator computes a state in this step. active: VF_BIT() of each stage that runs. */
+VF_FN int vf_vio_has_state(const struct vf_vio_memory *m, uint32_t active)
+{
+    (void)m, (void)active;
+#if VFRONT_VIO
+    return (active & VF_BIT(vio)) && m->request.command != VF_VIO_NONE;
+#else
+    return 0;
+#endif
+}
+
+/** Summary of this step for a report; all 0 if the stage is not active. */
+VF_FN void vf_vio_summary_of(const struct vf_vio_memory *m, uint32_t active, struct vf_vio_report *to)
+{
+#if VFRONT_VIO
+    memset(&to->summary, 0, sizeof to->summary);
+    if (active & VF_BIT(vio)) to->summary = m->summary;
+#endif
+    (void)m, (void)active, (void)to;
+}
+
+/** State of this step for a result; all 0 if the stage is not active. */
+VF_FN void vf_vio_result(const struct vf_vio_memory *m, uint32_t active, vfront_nav_t *nav)
+{
+    memset(nav, 0, sizeof *nav);
+#if VFRONT_VIO
+    if (active & VF_BIT(vio)) *nav = m->nav;
+#endif
+    (void)m, (void)active;
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+/* Stage nav: decisions on hand-made frames. Whether a disagreement between IMU and image motions counts against the
+ * IMU; whether these motions may belong to a moving object; when bad observations end an estimate. Each bound is tested
+ * from both sides. */
+#include "nav/nav.h"
+#include "tests/fixture/random.h"
+
+#if VFRONT_VIO
+
+#include "supervised.h"
+
+enum { FRAME_NS = 50000000 };
+
+static struct vf_nav_view view;
+static vfront_result_t result;
+
+/** Starts with a running estimate; the next frame has two good motions that agree with the IMU, and many landmarks. */
+static void begin(void)
+{
+    memset(&nav, 0, sizeof nav);
+    memset(&samples, 0, sizeof samples);
+    memset(&params, 0, sizeof params);
+    memset(&request, 0, sizeof request);
+    memset(&report, 0, sizeof report);
+    memset(&noise, 0, sizeof noise);
+    memset(&result, 0, sizeof result);
+    view = supervised_view();
+    nav.running = 1;
+    nav.t_ns = nav.observed_ns = nav.last.t_ns = 1000000000;
+    params.frame = 1;
+    request.command = VF_VIO_CONTINUE;
+    result.relative.state = result.metric.state = VFRONT_MOTION_GOOD;
+    result.tracks_count = 100;
+    result.nav.landmarks = report.summary.accepted = 60;
+}
+
+/** Submits the next frame with the values of `result`. */
+static void step(void)
+{
+    static vfront_result_t r;
+    r = result;
+    nav.t_ns += FRAME_NS;
+    r.nav.t_ns = nav.t_ns;
+    vf_nav_after_step(&view, &r, &r.nav);
+}
+
+/** Makes both motions disagree with the IMU, with few landmarks that agree. */
+static void contradict(void)
+{
+    result.relative.flags = result.metric.flags = VFRONT_MOTION_PRIOR;
+    result.nav.landmarks = VF_NAV_AGREE_LANDMARKS - 1;
+}
+
+/** A disagreement of one motion does not count if the other is good and agrees, and no sample is missing. */
+static void refuted(void **unused)
+{
+    (void)unused;
+    for (int one = 0; one < 2; one++) {
+        vfront_motion_t *motion = one ? &result.metric : &result.relative,
+                        *other = one ? &result.relative : &result.metric;
+        begin();
+        result.nav.landmarks = 0;
+        motion->flags = VFRONT_MOTION_PRIOR;
+        for (int i = 0; i < 20; i++) {
+            step();
+            REQUIRE(!nav.imu_rejected && !nav.unrefuted, "%d: denied, and counts in frame %d\n", one, i);
+        }
+        other->state = VFRONT_MOTION_ROTATION;
+        step();
+        REQUIRE(nav.imu_rejected == VF_NAV_IMU_REJECTED_FRAMES && nav.unrefuted == VF_NAV_UNREFUTED_FRAMES,
+                "%d: the other motion is not good, and denies\n", one);
+    }
+    static const uint32_t torn[2] = {VFRONT_NAV_SATURATED, VFRONT_NAV_GAP};
+    for (int i = 0; i < 2; i++) {
+        begin();
+        result.nav.landmarks = 0;
+        result.relative.flags = VFRONT_MOTION_PRIOR;
+        result.nav.flags = torn[i];
+        step();
+        REQUIRE(nav.imu_rejected == VF_NAV_IMU_REJECTED_FRAMES, "flags %u: the IMU is not rejected\n", torn[i]);
+    }
+    begin();
+    contradict();
+    step();
+    REQUIRE(nav.imu_rejected == VF_NAV_IMU_REJECTED_FRAMES, "both motions contradict, and it does not count\n");
+    begin();
+    contradict();
+    params.rotation_explicit = 1;
+    step();
+    REQUIRE(!nav.imu_rejected, "a prior that is not from the IMU counts against it\n");
+}
+
+/** Landmarks that agree with the IMU outweigh the motions for some frames, if they are many and a large share of all
+ *  tracks. */
+static void agreeing(void **unused)
+{
+    (void)unused;
+    const uint32_t max_tracks = VF_NAV_AGREE_TRACKS * VF_NAV_AGREE_LANDMARKS;
+    for (uint32_t more = 0; more < 2; more++) {
+        begin();
+        contradict();
+        result.nav.landmarks = VF_NAV_AGREE_LANDMARKS;
+        result.tracks_count = max_tracks + more;
+        step();
+        REQUIRE((nav.imu_rejected > 0) == (more > 0), "%u tracks for %d landmarks: against %u\n", result.tracks_count,
+                VF_NAV_AGREE_LANDMARKS, nav.imu_rejected);
+    }
+    begin();
+    contradict();
+    result.tracks_count = VF_NAV_AGREE_LANDMARKS;
+    step();
+    REQUIRE(nav.imu_rejected, "%u landmarks outweigh the motions\n", result.nav.landmarks);
+    begin();
+    contradict();
+    result.nav.landmarks = 60;
+    for (int i = 1; i <= VF_NAV_AGREE_FRAMES; i++) {
+        step();
+        REQUIRE(!nav.imu_rejected, "frame %d of contradictions counts\n", i);
+    }
+    step();
+    REQUIRE(nav.imu_rejected, "contradictions in %d frames in a row do not count\n", VF_NAV_AGREE_FRAMES + 1);
+}
+
+/** With a detected moving object no disagreement counts, and the motions may be the object's. This does not hold for a
+ *  frame without IMU samples. */
+static void with_moving_object(void **unused)
+{
+    (void)unused;
+    begin();
+    contradict();
+    result.nav.landmarks = 0;
+    report.summary.moving_object = 1;
+    for (int i = 0; i < 100; i++) {
+        step();
+        REQUIRE(!nav.imu_rejected && vf_nav_sees_moving_object(&nav), "frame %d counts\n", i);
+    }
+    REQUIRE(nav.observed_ns == nav.t_ns, "observations are not counted\n");
+    memset(&report.summary, 0, sizeof report.summary);
+    step();
+    REQUIRE(nav.imu_rejected && !vf_nav_sees_moving_object(&nav), "a moving object that is gone\n");
+    begin();
+    contradict();
+    report.summary.moving_object = 1;
+    nav.vision_only = 1;
+    step();
+    REQUIRE(nav.imu_rejected && !vf_nav_sees_moving_object(&nav), "a moving object without samples\n");
+}
+
+/** During a dispute the motions may be a moving object's, unless one disagreed with the IMU recently and no other
+ *  motion denied that. */
+static void motion_of_object(void **unused)
+{
+    (void)unused;
+    begin();
+    step();
+    REQUIRE(!vf_nav_sees_moving_object(&nav), "a moving object without a dispute\n");
+    result.nav.flags = VFRONT_NAV_DISPUTED;
+    result.relative.flags = VFRONT_MOTION_PRIOR; /* denied by the other motion */
+    step();
+    REQUIRE(vf_nav_sees_moving_object(&nav), "a dispute, and no moving object\n");
+    nav.running = 0;
+    REQUIRE(!vf_nav_sees_moving_object(&nav), "a moving object without an estimate\n");
+    nav.running = 1;
+    result.metric.flags = VFRONT_MOTION_PRIOR;
+    step();
+    REQUIRE(!vf_nav_sees_moving_object(&nav), "a moving object after an undenied disagreement\n");
+    result.metric.flags = result.relative.flags = 0;
+    for (int i = 1; i <= VF_NAV_UNREFUTED_FRAMES; i++) {
+        REQUIRE(!vf_nav_sees_moving_object(&nav), "a moving object %d frames after it\n", i - 1);
+        step();
+    }
+    REQUIRE(vf_nav_sees_moving_object(&nav), "no moving object %d frames after it\n", VF_NAV_UNREFUTED_FRAMES);
+}
+
+/** Flies `frames` frames whose samples are measured but not used, then one that uses them. The samples are of an
+ *  upright body that accelerates along x; the state is tilted about y. */
+static void fly_tilted(int frames, double tilt_rad, double gain_m_s2)
+{
+    static vfront_imu_t imu[4];
+    begin();
+    noise.gravity_m_s2 = 9.81;
+    nav.last.q_odom_imu[0] = 1.0;
+    for (int i = 0; i < frames; i++) {
+        const double f[3] = {gain_m_s2, 0.0, 9.81}; /* axes of the upright body */
+        nav.vision_only = 1;
+        nav.imu = imu;
+        nav.samples = 4;
+        for (int k = 0; k < 4; k++) {
+            imu[k].t_ns = nav.t_ns + (uint64_t)(k + 1) * FRAME_NS / 4;
+            for (int c = 0; c < 3; c++) imu[k].accel_m_s2[c] = f[c];
+        }
+        result.nav.q_odom_imu[0] = cos(0.5 * tilt_rad);
+        result.nav.q_odom_imu[2] = sin(0.5 * tilt_rad);
+        result.nav.velocity_mps[0] = gain_m_s2 * 1e-9 * FRAME_NS * (i + 1);
+        step();
+        REQUIRE(nav.running, "lost in frame %d without samples\n", i);
+    }
+    nav.vision_only = 0;
+    step();
+}
+
+/** A state is abandoned when samples are used again, if the measured force shows a tilt above 0.2 rad. That needs at
+ *  least ten frames without samples. Acceleration is no tilt, and stuck samples do not count. */
+static void upright(void **unused)
+{
+    (void)unused;
+    fly_tilted(30, 0.19, 0.0);
+    REQUIRE(nav.running, "lost by a tilt of 0.19 rad\n");
+    fly_tilted(30, 0.22, 0.0);
+    REQUIRE(!nav.running && nav.lost, "a tilt of 0.22 rad is kept\n");
+    fly_tilted(9, 0.5, 0.0);
+    REQUIRE(nav.running, "lost after 9 frames\n");
+    fly_tilted(30, 0.0, 4.0);
+    REQUIRE(nav.running, "lost by a gain of speed\n");
+    begin();
+    static vfront_imu_t stuck;
+    params.imu = VFRONT_IMU_STUCK;
+    for (int i = 0; i < 30; i++) {
+        nav.vision_only = 1;
+        nav.imu = &stuck;
+        nav.samples = 1;
+        stuck.t_ns = nav.t_ns + FRAME_NS;
+        step();
+    }
+    REQUIRE(nav.gravity.frames == 0, "stuck samples count for gravity\n");
+}
+
+/** Enough bad observations over enough frames end an estimate. */
+static void diverged(void **unused)
+{
+    (void)unused;
+    for (uint32_t few = 0; few < 2; few++) {
+        begin();
+        result.nav.residual_mean_square = 1.01f * (float)VF_NAV_DIVERGED_COST;
+        report.summary.accepted = VF_NAV_DIVERGED_LANDMARKS - few;
+        for (int i = 1; i < VF_NAV_DIVERGED_FRAMES; i++) step();
+        REQUIRE(nav.running && !nav.lost, "few %u: lost early\n", few);
+        step();
+        REQUIRE(nav.lost == !few, "%u observations, bad for %d frames: lost %u\n", report.summary.accepted,
+                VF_NAV_DIVERGED_FRAMES, nav.lost);
+    }
+}
+
+#else
+
+static void refuted(void **unused) { (void)unused, skip(); }
+static void agreeing(void **unused) { (void)unused, skip(); }
+static void with_moving_object(void **unused) { (void)unused, skip(); }
+static void motion_of_object(void **unused) { (void)unused, skip(); }
+static void upright(void **unused) { (void)unused, skip(); }
+static void diverged(void **unused) { (void)unused, skip(); }
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuted),          cmocka_unit_test(agreeing), cmocka_unit_test(with_moving_object),
+        cmocka_unit_test(motion_of_object), cmocka_unit_test(upright),  cmocka_unit_test(diverged)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Preintegrals and states extrapolated beyond the last sample: covariance against actual errors. The rig rotates and
+ * accelerates in sines that the samples resolve well up to a frame; for two more frames the estimator gets only the
+ * last sample. The truth is integrated in long double from noise-free samples. */
+#include "tests/imu/imu_oracle.h"
+
+#include "imu/propagate.h"
+#include "vio/imu_interval.h"
+
+enum {
+    FLIGHTS = 400,
+    SAMPLES = 260,
+    BEFORE = 4,
+    HZ = 200,
+    FRAME_NS = 50000000,
+    BEGIN = 1000000000,
+    FRAMES = 21,
+    HELD = 2
+};
+
+static const vfront_imu_noise_t noise = {.gyro_density = 2e-4,
+                                         .accel_density = 2e-3,
+                                         .gyro_walk = 1e-5,
+                                         .accel_walk = 1e-3,
+                                         .rate_hz = HZ,
+                                         .gyro_limit_rad_s = 35,
+                                         .accel_limit_m_s2 = 150,
+                                         .gravity_m_s2 = 9.81};
+static vfront_imu_t truth[SAMPLES], imu[SAMPLES];
+
+/** Samples of a flight: one sine per axis, with and without noise. */
+static void draw(double rate, double acceleration)
+{
+    double size[6], hz[6], phase[6];
+    for (int c = 0; c < 6; c++) {
+        size[c] = c < 3 ? rate : acceleration;
+        hz[c] = 0.3 + 1.2 * roll(1000) / 1000.0;
+        phase[c] = 6.283185 * roll(1000) / 1000.0;
+    }
+    for (int i = 0; i < SAMPLES; i++) {
+        const double t = (double)i / HZ, root = sqrt(HZ);
+        truth[i] = imu[i] = (vfront_imu_t){.t_ns = BEGIN + (uint64_t)(i - BEFORE) * (1000000000u / HZ)};
+        for (int c = 0; c < 6; c++) {
+            const double value = size[c] * sin(6.283185307 * hz[c] * t + phase[c]);
+            *(c < 3 ? &truth[i].gyro_rad_s[c] : &truth[i].accel_m_s2[c - 3]) = (float)value;
+            *(c < 3 ? &imu[i].gyro_rad_s[c] : &imu[i].accel_m_s2[c - 3]) =
+                (float)(value + (c < 3 ? noise.gyro_density : noise.accel_density) * root * normal());
+        }
+    }
+}
+
+/** Adds squared normalised errors of rotation q and velocity v from from_ns to to_ns, three axes each. gravity:
+ *  included in v, along -z at the start. */
+static void squares(const double q[4], const double v[3], const double variance[2][3], uint64_t from_ns, uint64_t to_ns,
+                    double gravity, double sum[2])
+{
+    struct wide_motion expected = wide_start();
+    const wide none[6] = {0};
+    wide R[9], w[3];
+    wide_integrate(&expected, truth, SAMPLES, from_ns, to_ns, none, gravity, 4);
+    wide_matrix(q, R);
+    wide_between(expected.y, R, w);
+    for (int k = 0; k < 3; k++) {
+        const double off = (double)expected.y[9 + k] - v[k];
+        sum[0] += (double)(w[k] * w[k]) / variance[0][k];
+        sum[1] += off * off / variance[1][k];
+    }
+}
+
+/** Squared normalised errors of a preintegral. */
+static void squares_of(const struct vf_preintegral *m, uint64_t from_ns, uint64_t to_ns, double sum[2])
+{
+    double variance[2][3];
+    for (int k = 0; k < 3; k++) {
+        variance[0][k] = m->P[10 * (VF_ROW_W + k)];
+        variance[1][k] = m->P[10 * (VF_ROW_V + k)];
+    }
+    squares(m->q, m->v, (const double(*)[3])variance, from_ns, to_ns, 0.0, sum);
+}
+
+/** Mean squared errors beyond the last sample, in the first and the second frame: 0.4 to 2 times the stated variance.
+ *  The range is wide because the error of a sine grows with time, not with its square root. */
+static void after_last_sample(void **state)
+{
+    (void)state;
+    double sum[HELD][2];
+    memset(sum, 0, sizeof sum);
+    shake(41);
+    for (int run = 0; run < FLIGHTS; run++) {
+        struct vf_vio_carried c = {.t_ns = BEGIN};
+        const uint32_t last = BEFORE + (FRAMES - HELD) * (FRAME_NS / 1000000) * HZ / 1000;
+        draw(0.1 + 3.0 * roll(1000) / 1000.0, 0.3 + 6.0 * roll(1000) / 1000.0);
+        for (int frame = 1; frame <= FRAMES; frame++) {
+            struct vf_vio_imu_interval m;
+            const int extrapolated = frame - (FRAMES - HELD);
+            const uint64_t t_ns = BEGIN + (uint64_t)frame * FRAME_NS;
+            const uint32_t first = BEFORE + (uint32_t)(frame - 1) * (FRAME_NS / 1000000) * HZ / 1000;
+            const uint32_t from = extrapolated > 0 ? last : first,
+                           until = extrapolated > 0 ? last + 1 : first + FRAME_NS / 1000000 * HZ / 1000 + 1;
+            vf_vio_imu_interval_of(&m, &c, &noise, imu + from, until - from, t_ns);
+            assert_true(!(m.motion.flags & VFRONT_NAV_GAP) == (extrapolated <= 0));
+            if (extrapolated > 0) squares_of(&m.motion, t_ns - FRAME_NS, t_ns, sum[extrapolated - 1]);
+            c.t_ns = t_ns;
+        }
+    }
+    for (int extrapolated = 0; extrapolated < HELD; extrapolated++)
+        for (int of = 0; of < 2; of++) {
+            const double mean = sum[extrapolated][of] / (3.0 * FLIGHTS);
+            print_message("frame %d after the last sample, %s: %.2f of the stated variance\n", extrapolated + 1,
+                          of ? "velocity" : "rotation", mean);
+            assert_true(mean > 0.4 && mean < 2.0);
+        }
+}
+
+/** Mean squared errors of vfront_propagate() over 50 ms after 0.1 s of samples: 0.4 to 2 times the stated variance. */
+static void after_few_samples(void **state)
+{
+    (void)state;
+    enum { FEW = HZ / 10 + 1 };
+    double sum[2] = {0};
+    shake(42);
+    for (int run = 0; run < FLIGHTS; run++) {
+        draw(0.1 + 3.0 * roll(1000) / 1000.0, 0.3 + 6.0 * roll(1000) / 1000.0);
+        const vfront_nav_t last = {.t_ns = imu[FEW - 1].t_ns, .q_odom_imu = {1, 0, 0, 0}};
+        vfront_nav_t now;
+        double variance[2][3];
+        assert_int_equal(vfront_propagate(&last, &noise, imu, FEW, last.t_ns + FRAME_NS, &now), VFRONT_OK);
+        assert_true(now.flags & VFRONT_NAV_GAP);
+        for (int k = 0; k < 6; k++) variance[k / 3][k % 3] = now.covariance[vf_nav_index(3 + k, 3 + k)];
+        squares(now.q_odom_imu, now.velocity_mps, (const double(*)[3])variance, last.t_ns, now.t_ns, noise.gravity_m_s2,
+                sum);
+    }
+    for (int of = 0; of < 2; of++) {
+        const double mean = sum[of] / (3.0 * FLIGHTS);
+        print_message("after few samples, %s: %.2f of the stated variance\n", of ? "velocity" : "rotation", mean);
+        assert_true(mean > 0.4 && mean < 2.0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(after_last_sample), cmocka_unit_test(after_few_samples)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
