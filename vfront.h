@@ -191,7 +191,7 @@ typedef struct vfront_frame {
 
 /* ---- result: what such a program reads of vfront_result_t (tier 3)
  *  nav.state, .flags, .quality  worth of nav, the state of the IMU
- *  nav.reset_counter            changed: a new state began, velocity and tilt may jump
+ *  nav.reset_counter            changed: a new state began, and may jump within its deviations
  *  tracks[0..tracks_count - 1]  vfront_track_t: id, x_px, y_px, bearing, depth_m, depth_sigma_m
  *  health.state, .imu, .stereo  health of tracking, faults of IMU samples, consistency of both cameras
  *  timing.step_us, .overrun     time of the step [us]; 1: over deadline_us */
@@ -213,7 +213,7 @@ typedef enum vfront_nav_state {
     VFRONT_NAV_INITIALISING = 1, /* No state yet */
     VFRONT_NAV_GOOD = 2,         /* State by pictures and IMU */
     VFRONT_NAV_COASTING = 3,     /* State by IMU alone for age_ns */
-    VFRONT_NAV_LOST = 4,         /* Estimation has stopped; the last state is repeated */
+    VFRONT_NAV_LOST = 4,         /* No estimate: the last state, carried on by samples alone */
     VFRONT_NAV_STEREO_ONLY = 5   /* State by two cameras alone: no IMU, or after VFRONT_IMU_GAP_NS */
 } vfront_nav_state_t;
 
@@ -226,7 +226,7 @@ typedef struct vfront_nav {
     double q_odom_imu[4];       /* Unit quaternion w x y z: from IMU axes to those of the odometry frame */
     double gyro_bias_rad_s[3];  /* Bias of the gyro: sample - truth [rad/s], each at most 10 */
     double accel_bias_m_s2[3];  /* Bias of the accelerometer: sample - truth [m/s^2], each at most 100 */
-    double covariance[120];     /* Upper triangle, row by row, of the 15x15 covariance of the errors */
+    double covariance[120];     /* Upper triangle, by rows, of the 15x15 covariance of errors, those of losses too */
     uint32_t flags, state;      /* vfront_nav_flags_t, vfront_nav_state_t */
     uint64_t age_ns;            /* Time since 4 consistent landmarks of earlier frames [ns] */
     double offset_s;            /* Estimated time offset: t_imu = t_cam + imu_offset_ns + offset_s [s] */

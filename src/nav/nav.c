@@ -41,8 +41,17 @@ static vfront_imu_noise_t noise_of(const struct vf_nav_view *s)
     return noise;
 }
 
-/** Ends the estimate and restarts the initialization. The last state is kept, as the start pose of the next
- *  estimate. */
+/** 1 if a state is finite and in range. */
+static int is_finite(const vfront_nav_t *nav)
+{
+    int finite = vf_all_within(nav->position_m, 3, VF_NAV_MAX_M) && vf_all_within(nav->velocity_mps, 3, VF_NAV_MAX_MPS);
+    for (int i = 0; i < VF_NAV_ERRORS; i++)
+        finite = finite && vf_within(nav->covariance[vf_nav_index(i, i)], 0.0, VF_NAV_MAX_M * VF_NAV_MAX_M);
+    return finite;
+}
+
+/** Ends the estimate and restarts the initialization. The last state is kept, with the errors of its origin, and goes
+ *  on by reckon(). */
 static void restart(const struct vf_nav_view *s)
 {
     struct vf_nav *n = s->nav;
@@ -54,21 +63,90 @@ static void restart(const struct vf_nav_view *s)
     memset(&n->stereo, 0, sizeof n->stereo);
     n->running = n->no_gravity = n->diverged = n->prediction_off = n->imu_rejected = n->contradicted = n->unrefuted = 0;
     n->moving_object = n->gravity.frames = 0;
+    vf_nav_origin_add(&n->origin, &n->last);
+    n->origin.known = 0;
+    if (!s->params->frame) n->carried.t_ns = 0;
     n->lost = n->last.t_ns != 0;
 }
 
 /** 1 if an estimate starts in this frame from an initialization that measured gravity with the IMU. */
 static int begins_with_gravity(const struct vf_nav *n) { return n->first.t_ns && !n->vision_only; }
 
-/** Initial state of an estimate that two cameras start without gravity. Pose: that of the last estimate, if any. */
+/** Replaces the forces of a preintegral by a constant velocity, where there is no gravity to add. */
+static void drop_forces(struct vf_preintegral *d)
+{
+    static const double none[3];
+    double P[VF_ROWS * VF_ROWS];
+    vf_vision_only_covariance(none, none, d->dt_s, P);
+    for (int i = 0; i < VF_ROW_V * VF_ROWS; i++)
+        if (i % VF_ROWS < VF_ROW_V) P[i] = d->P[i];
+    memcpy(d->P, P, sizeof P);
+    memset(d->v, 0, sizeof d->v);
+    memset(d->p, 0, sizeof d->p);
+    for (int i = 6 * VF_ROW_V; i < 6 * VF_ROWS; i++) d->J[i] = 0.0;
+}
+
+/** Carries the last state on to this frame while there is no estimate: attitude by rates, velocity by forces while the
+ *  tilt is known; without samples both stay, with the errors of that. Not after vfront_reset(), since when no time is
+ *  known. */
+static void reckon(const struct vf_nav_view *s)
+{
+    static const double still[3];
+    struct vf_nav *n = s->nav;
+    struct vf_vio_carried *c = &n->carried;
+    struct vf_vio_imu_interval motion;
+    vfront_nav_t now = n->last;
+    vfront_imu_noise_t noise = noise_of(s);
+    if (n->running || !c->t_ns || n->t_ns <= c->t_ns) return;
+    const double tilt = now.covariance[vf_nav_index(VF_NAV_W, VF_NAV_W)] +
+                        now.covariance[vf_nav_index(VF_NAV_W + 1, VF_NAV_W + 1)];
+    const int level = !n->vision_only && !(s->params->imu & (VFRONT_IMU_IN_G | VFRONT_IMU_NO_GRAVITY)) &&
+                      !(now.flags & VFRONT_NAV_NO_GRAVITY) && tilt < VF_START_MAX_TILT_RAD * VF_START_MAX_TILT_RAD;
+    if (!level) noise.gravity_m_s2 = 0.0;
+    now.flags &= VFRONT_NAV_NO_GRAVITY;
+    if (n->vision_only)
+        vf_vio_vision_only_interval(&motion, c, &noise, now.q_odom_imu, still, n->t_ns);
+    else
+        vf_vio_imu_interval_of(&motion, c, &noise, n->imu, n->samples, n->t_ns);
+    if (!level) drop_forces(&motion.motion);
+    now.t_ns = vf_vio_imu_time_ns(n->t_ns, c->offset_s);
+    now.age_ns = now.t_ns > n->observed_ns ? now.t_ns - n->observed_ns : 0;
+    c->t_ns = n->t_ns;
+    c->own_offset_s = c->offset_s;
+    if (vf_nav_propagate(&now, &noise, &motion.motion) && is_finite(&now)) n->last = now;
+}
+
+/** Puts the first state of an estimate where the last one was, and has its errors added to the new estimate. */
+static void continue_from_last(struct vf_nav *n, vfront_nav_t *first)
+{
+    vfront_nav_t last = n->last;
+    n->next_origin.known = 0;
+    if (!last.t_ns) return;
+    vf_nav_origin_add(&n->origin, &last);
+    vf_nav_place(first, &last);
+    if (!n->carried.t_ns) return;
+    if (!n->running && !(last.flags & VFRONT_NAV_NO_GRAVITY)) {
+        vf_nav_correct(&last, first, 0);
+        vf_nav_place(first, &last);
+    }
+    vf_nav_origin_set(&n->next_origin, first, &last, 0);
+}
+
+/** Initial state of an estimate that two cameras start without gravity. Pose: that of the last state, if any. */
 static void first_from_stereo(const struct vf_nav_view *s, const struct vf_vio_rig *rig, vfront_nav_t *first)
 {
-    const struct vf_nav *n = s->nav;
-    double q[4];
-    vf_from_stereo_attitude(rig, q);
-    if (n->last.t_ns) memcpy(q, n->last.q_odom_imu, sizeof q);
-    vf_from_stereo_state(&n->stereo, q, (double)s->params->dt_ns * 1e-9, first);
-    if (n->last.t_ns) memcpy(first->position_m, n->last.position_m, sizeof first->position_m);
+    struct vf_nav *n = s->nav;
+    const double dt_s = (double)s->params->dt_ns * 1e-9;
+    vfront_nav_t last = n->last;
+    n->next_origin.known = 0;
+    if (!last.t_ns) vf_from_stereo_attitude(rig, last.q_odom_imu);
+    vf_from_stereo_state(&n->stereo, last.q_odom_imu, dt_s, first);
+    if (last.t_ns && n->carried.t_ns) {
+        vf_nav_correct(&last, first, 1);
+        vf_from_stereo_state(&n->stereo, last.q_odom_imu, dt_s, first);
+        vf_nav_origin_set(&n->next_origin, &last, &last, 1);
+    }
+    if (last.t_ns) memcpy(first->position_m, last.position_m, sizeof first->position_m);
     first->t_ns = n->t_ns;
 }
 
@@ -168,9 +246,10 @@ void vf_nav_before_step(const struct vf_nav_view *s)
     if (!s->params->frame) restart(s);
     n->imu = vf_samples_around(s->samples, &n->samples);
     n->t_ns = s->samples->to_ns;
-    n->next = n->carried;
     n->vision_only = !s->samples->count || vf_samples_gap(s->samples, VFRONT_IMU_GAP_NS) || !has_imu(s) ||
                      has_imu_fault(s);
+    reckon(s);
+    n->next = n->carried;
     const enum vf_vio_command command = command_of(s);
     g->command = command;
     if (command == VF_VIO_BEGIN) begin_state(s, g);
@@ -179,55 +258,6 @@ void vf_nav_before_step(const struct vf_nav_view *s)
     else if (command != VF_VIO_NONE)
         vf_vio_imu_interval_of(&g->motion, &n->next, &noise, n->imu, n->samples, n->t_ns);
     predict_motion(s, command, &noise);
-}
-
-/* ---- continuity with the previous estimate ----------------------------------------------------------------------- */
-
-/** Computes the yaw of an attitude q, as a quaternion: its rotation about the vertical axis z. */
-static void heading(const double q[4], double z[4])
-{
-    const double square = q[0] * q[0] + q[3] * q[3], length = sqrt(square);
-    z[0] = length > VF_SOLVE_ROUNDING ? q[0] / length : 1.0;
-    z[1] = z[2] = 0.0;
-    z[3] = length > VF_SOLVE_ROUNDING ? q[3] / length : 0.0;
-}
-
-/** Rotates the position, attitude and velocity errors of a 15x15 covariance by the matrix Z. Upper triangle, row by
- *  row. */
-static void rotate_covariance(double covariance[120], const double Z[9])
-{
-    double P[VF_NAV_ERRORS][VF_NAV_ERRORS], T[VF_NAV_ERRORS][VF_NAV_ERRORS];
-    for (int i = 0; i < VF_NAV_ERRORS; i++)
-        for (int j = 0; j < VF_NAV_ERRORS; j++) P[i][j] = covariance[vf_nav_index(i < j ? i : j, i < j ? j : i)];
-    for (int side = 0; side < 2; side++) { /* each pass computes T = (Z P)'; two give Z P Z' */
-        for (int i = 0; i < VF_NAV_ERRORS; i++)
-            for (int j = 0; j < VF_NAV_ERRORS; j++) {
-                double sum = i < 9 ? 0.0 : P[i][j];
-                for (int k = 0; k < 3 && i < 9; k++) sum += Z[3 * (i % 3) + k] * P[i / 3 * 3 + k][j];
-                T[j][i] = sum;
-            }
-        memcpy(P, T, sizeof P);
-    }
-    for (int i = 0; i < VF_NAV_ERRORS; i++)
-        for (int j = i; j < VF_NAV_ERRORS; j++) covariance[vf_nav_index(i, j)] = P[i][j];
-}
-
-/** Moves an initial state to the position and yaw of the last state, so that both estimates share one odometry
- *  frame. */
-static void continue_from(vfront_nav_t *first, const vfront_nav_t *last)
-{
-    double last_yaw[4], first_yaw[4], rotation[4], Z[9], v[3];
-    heading(last->q_odom_imu, last_yaw);
-    heading(first->q_odom_imu, first_yaw);
-    first_yaw[3] = -first_yaw[3];
-    vf_quaternion_multiply(last_yaw, first_yaw, rotation);
-    vf_quaternion_matrix(rotation, Z);
-    vf_quaternion_multiply(rotation, first->q_odom_imu, first->q_odom_imu);
-    vf_quaternion_unit(first->q_odom_imu);
-    vf_transform_double(Z, first->velocity_mps, v);
-    memcpy(first->velocity_mps, v, sizeof v);
-    memcpy(first->position_m, last->position_m, sizeof first->position_m);
-    rotate_covariance(first->covariance, Z);
 }
 
 /* ---- after a step ------------------------------------------------------------------------------------------------ */
@@ -256,7 +286,7 @@ static void initialise(const struct vf_nav_view *s, const vfront_result_t *r)
     const int from_mono = rig.cameras == 1 && initialise_mono(s, &frame);
     if (found != VF_START_STATIONARY && found != VF_START_MOVING && !from_mono) return;
     n->first = from_mono ? n->mono.nav : n->start.nav;
-    if (n->last.t_ns) continue_from(&n->first, &n->last);
+    continue_from_last(n, &n->first);
 }
 
 /** 1 if two cameras can start an estimate without IMU samples: stereo and metric motions are on. */
@@ -278,13 +308,10 @@ static void initialise_stereo(const struct vf_nav_view *s, const vfront_result_t
  *  observations of landmarks initialised in earlier frames. */
 static int is_lost(struct vf_nav *n, const vfront_nav_t *nav, uint32_t observed)
 {
-    int finite = vf_all_within(nav->position_m, 3, VF_NAV_MAX_M) && vf_all_within(nav->velocity_mps, 3, VF_NAV_MAX_MPS);
-    for (int i = 0; i < VF_NAV_ERRORS; i++)
-        finite = finite && vf_within(nav->covariance[vf_nav_index(i, i)], 0.0, VF_NAV_MAX_M * VF_NAV_MAX_M);
     const int diverged = nav->residual_mean_square > VF_NAV_DIVERGED_COST && observed >= VF_NAV_DIVERGED_LANDMARKS;
     n->diverged = diverged ? n->diverged + 1 : 0;
     const uint64_t max_ns = n->vision_only || n->no_gravity ? VF_NAV_VISION_ONLY_NS : VF_NAV_COAST_NS;
-    return !finite || n->diverged >= VF_NAV_DIVERGED_FRAMES || nav->t_ns > n->observed_ns + max_ns;
+    return !is_finite(nav) || n->diverged >= VF_NAV_DIVERGED_FRAMES || nav->t_ns > n->observed_ns + max_ns;
 }
 
 /** Quality of a state [%], as vfront_nav_t defines it: from landmarks, or from the time left until loss while
@@ -306,6 +333,7 @@ static void report_state(struct vf_nav *n, int begins, uint32_t observed, vfront
         n->resets += n->last.t_ns != 0;
         n->observed_ns = nav->t_ns;
         n->lost = 0;
+        n->origin = n->next_origin;
         n->no_gravity = !begins_with_gravity(n);
         memcpy(n->rate, n->stereo.rate, sizeof n->rate);
     }
@@ -436,7 +464,8 @@ void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vf
     if (command != VF_VIO_NONE) {
         n->before = n->last;
         if (command == VF_VIO_BEGIN) n->before.t_ns = 0;
-        n->last = *nav;
+        if (is_finite(nav)) n->last = *nav;
+        vf_nav_origin_add(&n->origin, nav);
         if (nav->state == VFRONT_NAV_LOST) restart(s);
     }
     if (command == VF_VIO_NONE || n->no_gravity) initialise(s, r);

@@ -13,8 +13,8 @@
  *         and ends if there is one.
  *         Loss: VF_NAV_COAST_NS without observations; VF_NAV_VISION_ONLY_NS without observations and samples;
  *         VF_NAV_DIVERGED_FRAMES frames whose mean squared residual is above VF_NAV_DIVERGED_COST; or samples return
- *         and the attitude contradicts gravity (nav_gravity.h). Initialization then restarts. The new estimate
- *         continues at the lost one's position and yaw, and tilt if nothing measures the tilt.
+ *         and the attitude contradicts gravity (nav_gravity.h). Initialization then restarts. The last state goes on by
+ *         samples, else at constant velocity, and the new estimate continues there (nav_origin.h).
  *         Ignored samples: stuck or zero; disagreeing with the images' motion (VFRONT_MOTION_PRIOR), until
  *         VF_NAV_IMU_REJECTED_FRAMES frames after the last disagreement; rates unlike the images' (ego/rate_check.h).
  *         They count as missing and start no estimate, nor do samples in g or without gravity.
@@ -33,6 +33,7 @@
 
 #include "nav_gravity.h"
 #include "nav_motion.h"
+#include "nav_origin.h"
 #include "imu/samples.h"
 #include "vio_init/start.h"
 #include "vio_init/mono.h"
@@ -97,14 +98,18 @@ struct vf_nav {
     vfront_nav_t first;    /* initial state for the next frame; t_ns 0: none */
     /* motion with which two cameras start an estimate in the next frame; dt_s 0: none */
     struct vf_from_stereo_motion stereo;
-    uint32_t no_gravity;  /* 1: two cameras started this estimate, without gravity */
-    double rate[3];       /* angular rate at the start of an estimate without gravity, IMU axes [rad/s] */
-    vfront_nav_t last;    /* state of the last frame with an estimate; t_ns 0: none so far */
+    uint32_t no_gravity; /* 1: two cameras started this estimate, without gravity */
+    double rate[3];      /* angular rate at the start of an estimate without gravity, IMU axes [rad/s] */
+    /* state of the last frame with an estimate, without the errors of `origin`; since a loss, carried on to this frame,
+     * with them; t_ns 0: none so far */
+    vfront_nav_t last;
+    struct vf_nav_origin origin, next_origin; /* of this estimate; of the one that starts in the next frame */
     vfront_nav_t before;  /* state of the frame before that of `last`, same estimate; t_ns 0: none */
     uint32_t vision_only; /* 1: this frame has no usable IMU samples */
     uint64_t observed_ns; /* time of the last frame with observations, IMU clock [ns] */
     uint64_t imu_ns;      /* time of the last frame with usable IMU samples, or of the first frame [ns] */
-    /* biases, time offset and noise means passed from frame to frame: after the last frame, after this frame */
+    /* biases, time offset and noise means passed from frame to frame: after the last frame, after this frame. t_ns 0:
+     * the time since `last` is unknown */
     struct vf_vio_carried carried, next;
     uint64_t t_ns;           /* time of this frame, IMU clock [ns] */
     const vfront_imu_t *imu; /* IMU samples of this frame and around it: vf_samples_around() */

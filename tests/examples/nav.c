@@ -294,26 +294,26 @@ static void noise_in_flight(void **state)
     if (!(tilt > 1.5 && tilt < 100.0 && bias > 3.0 && bias < 100.0)) fail_msg("%g, %g", tilt, bias);
 }
 
-/** Steps until there is a state again, at the last pose, with a counter of `resets`. Returns the next frame. */
-static uint32_t again(uint32_t i, uint32_t resets, vfront_nav_t *last)
+/** Steps until there is a state again, with a counter of `resets`, at the last pose; or, with an alignment, there where
+ *  the truth is, all states between, too. Returns the next frame. */
+static uint32_t again(uint32_t i, uint32_t resets, vfront_nav_t *last, const struct aligned *a)
 {
     vfront_nav_t n;
     do {
         n = step(&vf, i++, 0, 1)->nav;
+        if (a && worst(a, &n, 0, 6) > 4.0) fail_msg("off by %g deviations", worst(a, &n, 0, 6));
         if (n.state == VFRONT_NAV_GOOD) break;
         assert_true(n.state == VFRONT_NAV_LOST && n.quality == 1 && n.reset_counter == resets - 1);
-        assert_memory_equal(n.position_m, last->position_m, sizeof n.position_m);
-        assert_memory_equal(n.q_odom_imu, last->q_odom_imu, sizeof n.q_odom_imu);
+        if (!a) assert_memory_equal(n.position_m, last->position_m, sizeof n.position_m);
+        if (!a) assert_memory_equal(n.q_odom_imu, last->q_odom_imu, sizeof n.q_odom_imu);
     } while (i < FRAMES);
     assert_true(n.state == VFRONT_NAV_GOOD && n.reset_counter == resets);
-    for (int k = 0; k < 3; k++) assert_true(fabs(n.position_m[k] - last->position_m[k]) < 0.2);
-    const double *q = n.q_odom_imu, *w = last->q_odom_imu; /* yaw goes on, too */
-    assert_true(fabs((q[0] * w[3] - q[3] * w[0]) / sqrt((q[0] * q[0] + q[3] * q[3]) * (w[0] * w[0] + w[3] * w[3]))) <
-                0.1);
-    const struct aligned a = align(&n);
+    for (int k = 0; k < 3; k++) assert_true(a || fabs(n.position_m[k] - last->position_m[k]) < 0.2);
+    const struct aligned here = align(&n);
+    if (!a) a = &here;
     for (uint32_t end = i + 8; i < end && i < FRAMES; i++) {
         *last = n = step(&vf, i, 0, 1)->nav;
-        assert_true(n.state == VFRONT_NAV_GOOD && n.reset_counter == resets && worst(&a, &n, 0, 9) < 6.0);
+        assert_true(n.state == VFRONT_NAV_GOOD && n.reset_counter == resets && worst(a, &n, 0, 9) < 6.0);
     }
     return i;
 }
@@ -352,7 +352,7 @@ static void stereo_only(void **state)
 }
 
 /** A short gap of the samples widens the covariance; a long one without pictures ends the state, and a new one goes on
- *  at the last pose. So does one after vfront_reset(). */
+ *  in its frame, as far off as it says. One after vfront_reset() goes on at the last pose. */
 static void restarts_once(void **state)
 {
     (void)state;
@@ -376,9 +376,9 @@ static void restarts_once(void **state)
     assert_true(last.state == VFRONT_NAV_STEREO_ONLY && last.quality == 1 && i > 34 && i < 42);
     last = n;
     delivered_ns[0] = synthetic_time_ns(i - 1);
-    i = again(i, 1, &last);
+    i = again(i, 1, &last, &a);
     assert_int_equal(vfront_reset(&vf), VFRONT_OK);
-    again(i, 2, &last);
+    again(i, 2, &last, NULL);
 }
 
 /* ---- two cameras alone ------------------------------------------------------------------------------------------- */
@@ -458,6 +458,7 @@ static void no_imu_dark(void **state)
     memset(&rig.imu, 0, sizeof rig.imu);
     open_with(&vf, &t);
     uint32_t i = begin_vision_only(&n, 2) + 1, dark = 0;
+    const struct aligned a = align(&n);
     for (; i < 20; i++) last = n = step(&vf, i, 0, 0)->nav;
     for (; n.state != VFRONT_NAV_LOST; i++, dark++) {
         n = step(&vf, i, 1, 0)->nav;
@@ -466,13 +467,13 @@ static void no_imu_dark(void **state)
     }
     assert_true(dark > 14 && last.quality == 1);
     last = n;
-    for (; n.state == VFRONT_NAV_LOST && i < 60; i++) {
-        n = step(&vf, i, 0, 0)->nav;
-        assert_memory_equal(n.position_m, last.position_m, sizeof n.position_m);
+    while (i < 60) {
+        n = step(&vf, i++, 0, 0)->nav;
+        if (n.state != VFRONT_NAV_LOST) break;
         assert_memory_equal(n.q_odom_imu, last.q_odom_imu, sizeof n.q_odom_imu);
+        assert_true(variance(&n, 0) > variance(&last, 0) && variance(&n, 5) > variance(&last, 5));
     }
     assert_true(n.state == VFRONT_NAV_STEREO_ONLY && n.reset_counter == 1);
-    const struct aligned a = align(&n);
     for (; i < FRAMES; i++) {
         n = step(&vf, i, 0, 0)->nav;
         has_no_gravity(&n);

@@ -220,6 +220,7 @@ static int help(void)
            "  --runs N            worlds: 20\n"
            "  --seconds T         of a flight, 1 to 1800: %g\n"
            "  --csv FILE          a line for each flight: seed, drawn quantities, results, histograms; - is stdout\n"
+           "  --black FROM,TO     the pictures in this time [s] are black\n"
            "  --every T           a line for each T seconds of a flight\n"
            "  --replay-seed S     one world alone, frame by frame, with all that was drawn\n"
            "  --pictures FOLDER   write the pictures there, where they are rendered\n"
@@ -314,6 +315,7 @@ static int option(const char *name, const char *value)
     if (!strcmp(name, "--runs")) return number(value, 1, 1e6, &mode.runs);
     if (!strcmp(name, "--seconds")) return number(value, 1, 1800, &mode.seconds);
     if (!strcmp(name, "--every")) return number(value, 0.1, 1e9, &mode.every);
+    if (!strcmp(name, "--black")) return sscanf(value, "%lf,%lf", &black_s[0], &black_s[1]) == 2;
     if (!strcmp(name, "--csv")) return (mode.csv = value) != NULL;
     if (!strcmp(name, "--pictures")) return (mode.pictures = value) != NULL;
     if (!strcmp(name, "--set")) return fix(value);

@@ -3,14 +3,24 @@
  * part of it. Include in one file only.
  *
  * A state is reported where vfront_nav_t.state is GOOD, COASTING or STEREO_ONLY. Its errors are those of vfront_nav_t:
- * differences to the truth at nav.t_ns. The truth is put at the first state of an estimate, by position and yaw; by the
- * whole attitude, if that state does not know gravity. Another estimate (nav.reset_counter) is put anew. */
+ * differences to the truth at nav.t_ns. The truth is put at the first state, by position and yaw; by the whole attitude,
+ * if that state does not know gravity, and anew at the first that does. Other estimates (nav.reset_counter) stay in that
+ * frame: errors and deviations have what is lost. */
 #ifndef DRAWN_RESULT_H
 #define DRAWN_RESULT_H
 
 #include "drawn_flight.h"
 
 static struct flight flight;
+
+static double black_s[2]; /* time in which the pictures are black [s] */
+
+/** 1 if the pictures of frame k are black. */
+static int is_black(int k)
+{
+    const double t = flight.frame_s[k] - flight.frame_s[0];
+    return t >= black_s[0] && t < black_s[1];
+}
 
 /** What the cameras see, kept by the program: of this frame, and sums over all points of a flight. */
 static struct {
@@ -95,10 +105,10 @@ static struct {
     double ended, life_frames;
 } followed;
 
-/** How the truth is put into the odometry frame of the present estimate. */
+/** How the truth is put into the odometry frame. */
 static struct {
     int known;
-    uint32_t estimate; /* its reset_counter */
+    int free; /* 1: by a state that does not know gravity */
     double R[9], from[3], to[3];
 } placed;
 
@@ -110,7 +120,7 @@ static void attitude_of(const vfront_nav_t *nav, double R[9])
     trajectory_rotation(xyzw, R);
 }
 
-/** Puts the truth at the first state of an estimate. */
+/** Puts the truth at a state. */
 static void place(const vfront_nav_t *nav, const struct trajectory_state *at)
 {
     double E[9], M[9];
@@ -123,7 +133,7 @@ static void place(const vfront_nav_t *nav, const struct trajectory_state *at)
     memcpy(placed.R, M, sizeof M);
     memcpy(placed.from, at->p, sizeof placed.from);
     memcpy(placed.to, nav->position_m, sizeof placed.to);
-    placed.estimate = nav->reset_counter;
+    placed.free = (nav->flags & VFRONT_NAV_NO_GRAVITY) != 0;
     placed.known = 1;
 }
 
@@ -133,7 +143,7 @@ static void errors_of(const vfront_nav_t *nav, double e[9])
     struct trajectory_state at;
     double R[9], E[9], p[3], v[3];
     flight_at(&flight, 1e-9 * (double)(int64_t)(nav->t_ns - FLIGHT_EPOCH_NS), &at);
-    if (!placed.known || placed.estimate != nav->reset_counter) place(nav, &at);
+    if (!placed.known || (placed.free && !(nav->flags & VFRONT_NAV_NO_GRAVITY))) place(nav, &at);
     for (int k = 0; k < 3; k++) p[k] = at.p[k] - placed.from[k];
     rotate(placed.R, p, p);
     rotate(placed.R, at.v, v);

@@ -39,6 +39,7 @@ struct scene_point {
 
 static struct {
     int frame; /* of the flight; -1: no flight, the stages leave their memory empty */
+    int black; /* 1: the pictures of this frame are black */
     int tracks, points;
     struct scene_point track[SCENE_TRACKS], point[SCENE_POINTS];
     double c[3], R[9], c_soon[3], R_soon[9]; /* camera 0 at the frame and 1 ms later */
@@ -118,6 +119,8 @@ static void move_point(struct scene_point *p)
     p->depth = x[2];
     p->before = p->index;
     p->index = -1;
+    p->seen = p->seen && !scene.black;
+    if (scene.black) return;
     seen.of++;
     seen.in_view += p->seen;
     if (!p->seen) return;
@@ -182,6 +185,7 @@ static void scene_frame(int k)
     scene_camera(flight.frame_s[k]);
     world_reseed(flight.seed, PART_SCENE + (uint64_t)k);
     scene.frame = k;
+    scene.black = is_black(k);
     seen.of = seen.in_view = 0;
     for (int i = 0; i < scene.tracks && k; i++)
         if (scene.track[i].id) move_point(&scene.track[i]);
@@ -286,7 +290,7 @@ void __wrap_vf_refill_host(const struct vf_refill_view *s)
     r->lost_count = r->overflow = 0;
     memset(r->ended, 0, sizeof r->ended);
     if (k > 0) live = follow(s, before.count, flight.frame_s[k] - flight.frame_s[k - 1]);
-    for (int i = 0; i < scene.tracks && k >= 0; i++) {
+    for (int i = 0; i < scene.tracks && k >= 0 && !scene.black; i++) {
         struct scene_point *p = &scene.track[i];
         if (p->id) continue;
         new_point(p);
@@ -366,7 +370,7 @@ void __wrap_vf_select_host(const struct vf_select_view *s)
     const int32_t room = s->geometry.group_first[1];
     memset(m->count, 0, sizeof m->count);
     memset(m->dropped, 0, sizeof m->dropped);
-    for (int i = 0; i < scene.points && scene.frame >= 0; i++) {
+    for (int i = 0; i < scene.points && scene.frame >= 0 && !scene.black; i++) {
         struct scene_point *p = &scene.point[i];
         const double found = real(0, 1), x = 0.3 * normal(), y = 0.3 * normal(), replaced = real(0, 1);
         const double x_1 = 0.3 * normal(), y_1 = 0.3 * normal();

@@ -150,6 +150,7 @@ static void view_frame(int k, vfront_frame_t *frame)
             place_gather(&lens, R, c, irradiance);
         }
         place_expose(irradiance, (unsigned)moments, &sensor, picture[camera]);
+        if (is_black(k)) memset(picture[camera], 0, sizeof picture[camera]);
         if (mode.pictures) keep(k, camera, picture[camera]);
         frame->picture[camera] = (vfront_picture_t){
             .data = picture[camera], .width_px = FLIGHT_WIDTH, .height_px = FLIGHT_HEIGHT, .pitch_bytes = FLIGHT_WIDTH};
