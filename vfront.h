@@ -491,7 +491,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(stereo_cut_percent, 250, 0, 10000, \
       "largest window difference of a stereo match, relative to the median of all; 0: no check [%]") \
     /* calibration of the rig */ \
-    X(rig_centre_mpx, 150, 0, 10000, "calibration: standard deviation of the pictures' centres [1/1000 px]") \
+    X(rig_centre_mpx, 200, 0, 10000, "calibration: standard deviation of the pictures' centres [1/1000 px]") \
     X(rig_focal_ppm, 5000, 0, 100000, "calibration: standard deviation of the focal length [1/1,000,000]") \
     X(rig_disparity_mpx, 10, 0, 10000, \
       "calibration: standard deviation of an error that all disparities have in common [1/1000 px]") \
@@ -524,7 +524,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
       "correlated from frame to frame [1/1000 px]") \
     X(vio_imu_percent, 1000, 10, 10000, \
       "noise densities of the IMU, relative to those of the rig: data sheets have an IMU at rest, in flight there " \
-      "are vibrations, scale and axis errors [%]") \
+      "are vibrations [%]") \
     X(vio_stationary, 1, 0, 1, \
       "1: zero-velocity update while the camera is stationary (VFRONT_NAV_STATIONARY), from the next " \
       "initialization on") \

@@ -47,7 +47,7 @@ struct vf_failover {
 struct vf_unseen {
     double R[9];            /* rotation since the last image of camera 0, row-major */
     double dt_s;            /* duration of that rotation [s] */
-    double change_radps[3]; /* rate of the scene at its end - rate at its start, axes of camera 0 [rad/s] */
+    double change_radps[3]; /* that of struct vf_gyro_turn [rad/s] */
     uint32_t frames;        /* number of frames since the last image of camera 0; 0: the last frame had one */
     int32_t known;          /* 1: the rotation R is known */
 };
@@ -96,6 +96,7 @@ struct vf_context {
     struct vf_unseen unseen, /* rotation over frames without an image, after the last submitted frame */
         unseen_next;         /* rotation over frames without an image, after the frame that is being submitted */
     struct vf_gyro_errors gyro_errors;       /* errors of the gyro as known after the last frame */
+    struct vf_imu_scale imu_scale;           /* scale and axes of the IMU's gyro, by gyro_errors; 0 with another gyro */
     struct vf_calibration_check calibration; /* whether both cameras fit their calibration */
     struct vf_gyro_turn turn; /* rotation of camera 0 between its last two images, before correction of these errors */
     int32_t clock_set;      /* 1: the frame that is being computed is the first one after the camera's clock was set */

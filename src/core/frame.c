@@ -76,14 +76,17 @@ static void fill_imu(struct vf_context *s, const vfront_frame_t *f)
     p->imu_samples = r->count;
 }
 
-/** Selects the samples that give the rotation since the previous frame: of the gyro if given, else of the IMU. Returns
- *  0 if there is neither a gyro nor an IMU with a nonempty time range. */
-static int rates_of(const struct vf_context *s, const vfront_frame_t *f, struct vf_rates *rates)
+/** Selects the samples that give the rotation since the previous frame: of the gyro if given, else of the IMU.
+ *  around: out, these and those before and after. Returns 0 if there is neither a gyro nor an IMU with a nonempty time
+ *  range. */
+static int rates_of(const struct vf_context *s, const vfront_frame_t *f, struct vf_rates *rates,
+                    struct vf_rates *around)
 {
     const struct vf_samples *r = &s->samples;
     const struct vf_rates gyro = {f->gyro, sizeof *f->gyro, f->gyro_count},
                           imu = {vf_samples_at(r, r->first), sizeof *r->buffer, r->count};
-    *rates = f->gyro ? gyro : imu;
+    *around = *rates = f->gyro ? gyro : imu;
+    if (!f->gyro) around->first = vf_samples_around(r, &around->count);
     return f->gyro || (r->next_has_imu && r->to_ns > r->from_ns);
 }
 
@@ -140,8 +143,10 @@ static int rotation_of(struct vf_context *s, const vfront_frame_t *f, const stru
     }
     if (!given || p->gyro_short || p->gyro_stuck || r->to_ns <= r->from_ns) return 0;
     if (s->imu_fault & ~(uint32_t)VFRONT_IMU_CLOCK) return 0;
-    vf_rotation_of_rates(R, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
-    vf_rotation_rate_change(s->turn.change_radps, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
+    const int64_t offset_ns = (int64_t)(1e9 * s->gyro_errors.x[VF_GYRO_OFFSET]);
+    const uint64_t from_ns = vf_time_plus(r->from_ns, offset_ns), to_ns = vf_time_plus(r->to_ns, offset_ns);
+    vf_rotation_of_rates(R, &s->seen.camera[0], rates, from_ns, to_ns);
+    vf_rotation_rate_change(s->turn.change_radps, R, &s->seen.camera[0], rates, from_ns, to_ns);
     return 1;
 }
 
@@ -154,8 +159,10 @@ static int rotation_between_pictures(struct vf_context *s, int known, double R[9
     struct vf_unseen *next = &s->unseen_next;
     s->turn.dt_s = (double)s->pinned->params.dt_ns * 1e-9;
     if (was->frames) {
+        double change[VF_AXES];
+        vf_transform_double(R, was->change_radps, change);
+        for (int k = 0; k < 3; k++) s->turn.change_radps[k] += change[k];
         vf_rotation_multiply(R, R, was->R);
-        for (int k = 0; k < 3; k++) s->turn.change_radps[k] += was->change_radps[k];
         s->turn.dt_s += was->dt_s;
         known = known && was->known;
     }
@@ -183,13 +190,16 @@ static void fill_rate(struct vf_context *s, const struct vf_rates *rates, int gi
                     s->seen.camera[0].fx_px != 0.0;
     if (!p->rate_known) return;
     struct vf_gyro_turn turn;
-    double correction[3];
+    double correction[3], R[9];
+    const double offset_s = s->gyro_errors.x[VF_GYRO_OFFSET];
+    const int fault = offset_s > VF_VIO_TIME_OFFSET_MAX_S || offset_s < -VF_VIO_TIME_OFFSET_MAX_S;
+    const int64_t offset_ns = fault ? 0 : (int64_t)(1e9 * offset_s); /* the rates show a fault of the gyro's clock */
+    const uint64_t from_ns = vf_time_plus(r->from_ns, offset_ns), to_ns = vf_time_plus(r->to_ns, offset_ns);
+    memset(&turn, 0, sizeof turn);
     turn.dt_s = (double)(r->to_ns - r->from_ns) * 1e-9;
-    vf_rotation_mean_rate(p->rate_radps, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
-    vf_rotation_rate_change(turn.change_radps, &s->seen.camera[0], rates, r->from_ns, r->to_ns);
-    for (int k = 0; k < 3; k++) turn.w[k] = (double)p->rate_radps[k] * turn.dt_s;
-    if (vf_gyro_errors_offset(&s->gyro_errors) > VF_VIO_TIME_OFFSET_MAX_S)
-        memset(turn.change_radps, 0, sizeof turn.change_radps); /* the gyro's clock is at fault, which the rates show */
+    vf_rotation_mean_rate(p->rate_radps, &s->seen.camera[0], rates, from_ns, to_ns);
+    vf_rotation_of_rates(R, &s->seen.camera[0], rates, from_ns, to_ns);
+    rotation_vector(R, turn.w);
     vf_gyro_errors_correction(&s->gyro_errors, &turn, correction);
     for (int k = 0; k < 3; k++) p->rate_radps[k] += (float)(correction[k] / turn.dt_s);
 }
@@ -210,9 +220,9 @@ static void fill_rotation(struct vf_context *s, const vfront_frame_t *f)
 {
     struct vf_params *p = &s->pinned->params;
     const struct vf_samples *r = &s->samples;
-    struct vf_rates rates;
+    struct vf_rates rates, around;
     double R[9] = {1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0};
-    const int given = rates_of(s, f, &rates) && p->frame;
+    const int given = rates_of(s, f, &rates, &around) && p->frame;
     if (!p->frame) s->imu_fault = 0;
     if (!p->frame) vf_gyro_errors_begin(&s->gyro_errors);
     p->rotation_given = p->rotation_explicit = 0;
@@ -221,9 +231,9 @@ static void fill_rotation(struct vf_context *s, const vfront_frame_t *f)
     for (int i = 0; i < 9; i++) p->R[i] = i % 4 == 0 ? 1.0f : 0.0f;
     memset(&s->unseen_next, 0, sizeof s->unseen_next);
     memset(&s->turn, 0, sizeof s->turn);
-    fill_rate(s, &rates, given);
+    fill_rate(s, &around, given);
     if (p->frame && s->seen.camera[0].fx_px != 0.0 &&
-        rotation_between_pictures(s, rotation_of(s, f, &rates, given, R), R)) {
+        rotation_between_pictures(s, rotation_of(s, f, &around, given, R), R)) {
         correct_rotation(s, R, &s->turn);
         vf_rotation_homography(p->H, &s->seen.camera[0], R);
         for (int i = 0; i < 9; i++) p->R[i] = (float)R[i];
@@ -231,6 +241,9 @@ static void fill_rotation(struct vf_context *s, const vfront_frame_t *f)
         p->rotation_explicit = f->R_cur_prev != NULL;
     }
     fill_rotation_covariance(s);
+    memset(&s->imu_scale, 0, sizeof s->imu_scale);
+    if (!f->gyro && !f->R_cur_prev)
+        s->imu_scale = vf_gyro_errors_scale(&s->gyro_errors, vf_rotation_mounting(&s->seen.camera[0]));
 }
 
 /** View of nav, the supervisor of the state estimator, on the pinned memory of the active port. */
@@ -240,6 +253,7 @@ static struct vf_nav_view nav_view(struct vf_context *s)
     memset(&v, 0, sizeof v);
     v.camera = s->seen.camera;
     v.imu = &s->rig.imu;
+    v.scale = &s->imu_scale;
     v.params = &s->pinned->params;
     v.samples = &s->samples;
     v.vio = &s->pinned->vio;

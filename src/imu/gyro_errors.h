@@ -2,19 +2,21 @@
 /* imu, gyro_errors: errors of a gyro against the camera, estimated from the rotations that the images show: bias, time
  * offset, scale and axes; and the covariance of a rotation by gyro samples.
  *
- * In      per frame: rotation vector `turn` by the samples, change of the rate between its ends; rotation vector `w`
- *         from the rotation prior to the motion of the images, with the covariance of that motion
- * Out     correction and covariance of the rotation prior
+ * In      per frame: rotation vector `turn` by the samples at the estimated offset, change of the rate between its
+ *         ends; rotation vector `w` from the rotation prior to the motion of the images, axes at the end, with the
+ *         covariance of that motion
+ * Out     correction and covariance of the rotation prior; scale and axes of the gyro
  * Rule    - Kalman filter. State: bias b [rad/s], time offset o [s], matrix M of scale and axes, about 0, in axes of
- *           camera 0. Measurement: w = b dt + o change + M turn + noise. Prior deviations and random walks:
- *           VF_GYRO_BIAS_RADPS and following
+ *           camera 0. Measurement: w = J (b dt + M turn) + do change + noise; do: error of the estimated offset;
+ *           J: left Jacobian of SO(3) at `turn`, since both errors turn with the camera. Prior deviations and random
+ *           walks: VF_GYRO_BIAS_RADPS and following
  *         - o and M are updated only while the camera turns by VF_GYRO_TURNING_RADPS (Schmidt-Kalman filter
  *           otherwise). In a camera at rest the samples' turn is the bias alone, so M = -1 would explain any bias that
  *           changes
- *         - Noise: a variance about each axis, and along the turn the variance of the stamps of both ends times the
- *           squared rate. Each is the mean square of the innovations, there their part along the turn, less what all
- *           else explains. Each frame has the weight of the squared inverse of its variance, over VF_GYRO_MEAN_FRAMES
- *           frames: in a camera at rest the stamps have none
+ *         - Noise: a variance about each axis, and by the stamps of both ends, along the rates there. Each is the mean
+ *           square of the innovations, there their part along the turn, less what all else explains. Each frame has
+ *           the weight of the squared inverse of its variance, over VF_GYRO_MEAN_FRAMES frames: in a camera at rest
+ *           the stamps have none
  *         - A motion that contradicts the prior is not used. After VF_GYRO_CONTRADICTIONS such frames without an
  *           agreement between them the errors are unknown again, because no true motion contradicts true errors for
  *           so long
@@ -25,6 +27,8 @@
 
 #include "base/vf.h"
 #include "imu_prior.h"
+#include "math/quaternion.h"
+#include "math/rotation.h"
 
 /** First element of each error in the state: bias, time offset, matrix, row-major. VF_GYRO_STATES: their number. */
 enum { VF_GYRO_BIAS = 0, VF_GYRO_OFFSET = 3, VF_GYRO_MATRIX = 4, VF_GYRO_STATES = VF_GYRO_MATRIX + 9 };
@@ -67,8 +71,8 @@ struct vf_gyro_errors {
 
 /** Rotation of a frame by gyro samples, axes of camera 0. */
 struct vf_gyro_turn {
-    double w[3];            /* rotation vector, uncorrected [rad] */
-    double change_radps[3]; /* rate at its end - rate at its start [rad/s] */
+    double w[3];            /* rotation vector, by samples at the estimated offset, else uncorrected [rad] */
+    double change_radps[3]; /* rate at its end - rate at its start, both in axes at its end [rad/s] */
     double dt_s;            /* duration [s] */
 };
 
@@ -87,12 +91,6 @@ static inline void vf_gyro_errors_begin(struct vf_gyro_errors *e)
     e->stamp_weight = VF_GYRO_NOISE_FRAMES / (e->stamp * e->stamp);
 }
 
-/** Magnitude of the time offset [s]. */
-static inline double vf_gyro_errors_offset(const struct vf_gyro_errors *e)
-{
-    return e->x[VF_GYRO_OFFSET] < 0.0 ? -e->x[VF_GYRO_OFFSET] : e->x[VF_GYRO_OFFSET];
-}
-
 /** Adds the random walk of the state up to a time. */
 static inline void vf_gyro_errors_walk(struct vf_gyro_errors *e, uint64_t t_ns)
 {
@@ -106,24 +104,31 @@ static inline void vf_gyro_errors_walk(struct vf_gyro_errors *e, uint64_t t_ns)
     e->t_ns = t_ns;
 }
 
-/** Row k of the measurement's Jacobian by the state. */
-static inline void vf_gyro_errors_row(const struct vf_gyro_turn *turn, int k, double row[VF_GYRO_STATES])
+/** Jacobian of the measurement by the state. */
+static inline void vf_gyro_errors_rows(const struct vf_gyro_turn *turn, double H[3][VF_GYRO_STATES])
 {
-    for (int i = 0; i < VF_GYRO_STATES; i++) row[i] = 0.0;
-    row[VF_GYRO_BIAS + k] = turn->dt_s;
-    row[VF_GYRO_OFFSET] = turn->change_radps[k];
-    for (int c = 0; c < 3; c++) row[VF_GYRO_MATRIX + 3 * k + c] = turn->w[c];
+    double J[9];
+    vf_quaternion_left_jacobian(turn->w, J);
+    for (int k = 0; k < VF_GYRO_OFFSET; k++) {
+        const double *row = &J[VF_GYRO_OFFSET * k];
+        for (int i = VF_GYRO_BIAS; i < VF_GYRO_OFFSET; i++) H[k][i] = row[i] * turn->dt_s;
+        H[k][VF_GYRO_OFFSET] = turn->change_radps[k];
+        for (int i = VF_GYRO_MATRIX; i < VF_GYRO_STATES; i++) {
+            const int at = i - VF_GYRO_MATRIX;
+            H[k][i] = row[at / VF_GYRO_OFFSET] * turn->w[at % VF_GYRO_OFFSET];
+        }
+    }
 }
 
 /** Correction of a rotation: rotation vector that leads from the samples' rotation to the camera's [rad]. */
 static inline void vf_gyro_errors_correction(const struct vf_gyro_errors *e, const struct vf_gyro_turn *turn,
                                              double w[3])
 {
+    double H[3][VF_GYRO_STATES];
+    vf_gyro_errors_rows(turn, H);
     for (int k = 0; k < 3; k++) {
-        double row[VF_GYRO_STATES];
-        vf_gyro_errors_row(turn, k, row);
         w[k] = 0.0;
-        for (int i = 0; i < VF_GYRO_STATES; i++) w[k] += row[i] * e->x[i];
+        for (int i = 0; i < VF_GYRO_STATES; i++) w[k] += i == VF_GYRO_OFFSET ? 0.0 : H[k][i] * e->x[i];
     }
 }
 
@@ -152,7 +157,7 @@ static inline void vf_gyro_errors_products(const struct vf_gyro_errors *e, const
                                            double PH[VF_GYRO_STATES][3], double S[3][3])
 {
     double H[3][VF_GYRO_STATES];
-    for (int k = 0; k < 3; k++) vf_gyro_errors_row(turn, k, H[k]);
+    vf_gyro_errors_rows(turn, H);
     for (int i = 0; i < VF_GYRO_STATES; i++)
         for (int k = 0; k < 3; k++) {
             PH[i][k] = 0.0;
@@ -172,17 +177,28 @@ static inline double vf_gyro_errors_noise(const struct vf_gyro_errors *e)
     return e->noise > least ? e->noise : least;
 }
 
-/** Noise of a rotation by the stamps of both its ends: adds its covariance to S [rad^2]. The same picture again has no
- *  duration, no rotation and no such noise. */
+/** Covariance of a rotation by the stamps of both its ends, for a variance of 1 s^2: r1 r1' + r0 r0' with the rates r1,
+ *  r0 at its ends, whose mean is that of the turn. The same picture again has no duration, no rotation and no such
+ *  noise. */
+static inline void vf_gyro_errors_by_stamps(const struct vf_gyro_errors *e, const struct vf_gyro_turn *turn,
+                                            double S[3][3])
+{
+    const double *change = turn->change_radps, over = turn->dt_s > 0.0 ? 1.0 / (turn->dt_s * turn->dt_s) : 0.0;
+    double w[3];
+    vf_gyro_errors_camera_turn(e, turn, w);
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) S[r][c] = 2.0 * over * w[r] * w[c] + 0.5 * change[r] * change[c];
+}
+
+/** Adds the covariance by the stamps to S [rad^2]. */
 static inline void vf_gyro_errors_add_stamps(const struct vf_gyro_errors *e, const struct vf_gyro_turn *turn,
                                              double S[3][3])
 {
-    double w[3];
-    if (!(e->stamp > 0.0 && turn->dt_s > 0.0)) return;
-    const double scale = 2.0 * e->stamp / (turn->dt_s * turn->dt_s);
-    vf_gyro_errors_camera_turn(e, turn, w);
+    double unit[3][3];
+    if (!(e->stamp > 0.0)) return;
+    vf_gyro_errors_by_stamps(e, turn, unit);
     for (int r = 0; r < 3; r++)
-        for (int c = 0; c < 3; c++) S[r][c] += scale * w[r] * w[c];
+        for (int c = 0; c < 3; c++) S[r][c] += e->stamp * unit[r][c];
 }
 
 /** Covariance of a corrected rotation [rad^2], upper triangle by rows. t_ns: time of the frame. */
@@ -225,14 +241,18 @@ static inline void vf_gyro_errors_measure(struct vf_gyro_errors *e, double squar
 static inline void vf_gyro_errors_measure_stamps(struct vf_gyro_errors *e, const struct vf_gyro_turn *turn,
                                                  const double w[3], double S[3][3])
 {
-    double axis[3], along = 0.0, variance = 0.0;
-    const double square = vf_gyro_errors_camera_turn(e, turn, axis),
-                 scale = 2.0 * square * square / (turn->dt_s * turn->dt_s), own = e->stamp > 0.0 ? e->stamp : 0.0;
-    if (!(scale > 0.0)) return;
+    double axis[3], unit[3][3], along = 0.0, variance = 0.0, scale = 0.0;
+    const double own = e->stamp > 0.0 ? e->stamp : 0.0;
+    vf_gyro_errors_camera_turn(e, turn, axis);
+    vf_gyro_errors_by_stamps(e, turn, unit);
     for (int r = 0; r < 3; r++) {
         along += axis[r] * w[r];
-        for (int c = 0; c < 3; c++) variance += axis[r] * S[r][c] * axis[c];
+        for (int c = 0; c < 3; c++) {
+            variance += axis[r] * S[r][c] * axis[c];
+            scale += axis[r] * unit[r][c] * axis[c];
+        }
     }
+    if (!(scale > 0.0)) return;
     const double all = variance / scale, weight = 1.0 / (all * all);
     e->stamp_weight = (1.0 - 1.0 / VF_GYRO_MEAN_FRAMES) * e->stamp_weight + weight;
     e->stamp += (along * along / scale - all + own - e->stamp) * weight / e->stamp_weight;
@@ -266,6 +286,27 @@ static inline void vf_gyro_errors_add(struct vf_gyro_errors *e, const struct vf_
             e->P[j][i] = e->P[i][j];
         }
     }
+}
+
+/** Errors of scale and axes, in axes of the IMU, and of stamps: the symmetric part of M, whose other part is a turn of
+ *  the mounting. R_cam_imu: mounting. */
+static inline struct vf_imu_scale vf_gyro_errors_scale(const struct vf_gyro_errors *e, const double R_cam_imu[9])
+{
+    enum { N = 3 };
+    struct vf_imu_scale scale;
+    double back[N * N], S[N * N];
+    memset(&scale, 0, sizeof scale);
+    scale.stamp_s2 = e->stamp > 0.0 ? e->stamp : 0.0;
+    for (int r = 0; r < N; r++)
+        for (int c = 0; c < N; c++) {
+            const int a = VF_GYRO_MATRIX + N * r + c, b = VF_GYRO_MATRIX + N * c + r;
+            S[N * r + c] = 0.5 * (e->x[a] + e->x[b]);
+            scale.variance += 0.5 * (e->P[a][a] + e->P[a][b]) / (N * N); /* mean over the elements */
+        }
+    vf_rotation_transpose(back, R_cam_imu);
+    vf_rotation_multiply(S, back, S);
+    vf_rotation_multiply(scale.S, S, R_cam_imu);
+    return scale;
 }
 
 /** Ends a frame that has a rotation prior. agrees: 1: a motion of the images agrees with it; contradicts: 1: a motion

@@ -13,6 +13,12 @@
 /** Scale, misalignment and mounting: error of a turn or a way, relative to it. */
 #define VF_IMU_SCALE 0.015
 
+/** Errors of a gyro beside its bias, and of the camera's stamps. S: its rates are true after multiplication by I + S,
+ *  IMU axes; variance: of each element of S; stamp_s2: variance of a stamp [s^2]. */
+struct vf_imu_scale {
+    double S[9], variance, stamp_s2;
+};
+
 /** Random walk of these errors in 1 s, relative to their priors; by temperature. */
 #define VF_IMU_WALK 0.01
 

@@ -414,4 +414,30 @@ VF_FN void vf_preintegrate(struct vf_preintegral *out, const struct vf_imu_model
     if (out->flags & VFRONT_NAV_SATURATED) vf_imu_add_saturation(&sum, out->P);
 }
 
+/** Corrects a preintegral by the gyro's errors of scale and axes, and adds their covariance: that of a rate error that
+ *  is constant over it, proportional to its mean rate. Adds the rotation's covariance by the stamps of both its ends. */
+VF_FN void vf_imu_correct_scale(struct vf_preintegral *d, const struct vf_imu_scale *scale)
+{
+    double w[3], rate[3], change[9], q[4], square = 0.0;
+    vf_quaternion_logarithm(d->q, w);
+    for (int k = 0; k < VF_COLUMN_ACCEL; k++) w[k] /= d->dt_s;
+    vf_transform_double(scale->S, w, rate);
+    for (int k = 0; k < VF_COLUMN_ACCEL; k++) square += w[k] * w[k];
+    for (int i = 0; i < VF_ROWS; i++) {
+        const double *J = &d->J[2 * VF_COLUMN_ACCEL * i];
+        change[i] = -(J[0] * rate[0] + J[1] * rate[1] + J[2] * rate[2]);
+        for (int j = 0; j < VF_ROWS; j++) {
+            const double *other = &d->J[2 * VF_COLUMN_ACCEL * j];
+            d->P[VF_ROWS * i + j] += scale->variance * square * (J[0] * other[0] + J[1] * other[1] + J[2] * other[2]);
+            if (i < VF_ROW_V && j < VF_ROW_V) d->P[VF_ROWS * i + j] += 2.0 * scale->stamp_s2 * w[i] * w[j];
+        }
+    }
+    vf_quaternion_exponential(change, q);
+    vf_quaternion_multiply(q, d->q, d->q);
+    for (int k = 0; k < VF_COLUMN_ACCEL; k++) {
+        d->v[k] += change[VF_ROW_V + k];
+        d->p[k] += change[VF_ROW_P + k];
+    }
+}
+
 #endif

@@ -58,4 +58,31 @@ VF_FN void vf_quaternion_exponential(const double v[3], double q[4])
     for (int k = 0; k < 3; k++) q[1 + k] = 0.5 * sine * v[k];
 }
 
+/** Rotation vector of a unit quaternion [rad], 2 asin(|vector part|). Relative error 1e-16 below 0.2 rad, 2e-4 below 1
+ *  rad. */
+VF_FN void vf_quaternion_logarithm(const double q[4], double w[3])
+{
+    const double s2 = q[1] * q[1] + q[2] * q[2] + q[3] * q[3], sign = q[0] < 0.0 ? -2.0 : 2.0;
+    /* series of asin(s) / s in s2 = s^2, with coefficients (2n)! / (4^n n!^2 (2n + 1)) */
+    double sum = 0.0, term[12];
+    term[0] = 1.0;
+    for (int n = 1; n < 12; n++)
+        term[n] = term[n - 1] * ((2.0 * n - 1.0) * (2.0 * n - 1.0)) / ((2.0 * n) * (2.0 * n + 1.0));
+    for (int n = 11; n >= 0; n--) sum = sum * s2 + term[n];
+    for (int k = 0; k < 3; k++) w[k] = sign * sum * q[1 + k];
+}
+
+/** Left Jacobian of SO(3), the mean of exp(s w) for s from 0 to 1, by Simpson's rule; error below |w|^4 / 2880. w:
+ *  rotation vector [rad], shorter than 3.2. */
+VF_FN void vf_quaternion_left_jacobian(const double w[3], double J[9])
+{
+    const double half[3] = {0.5 * w[0], 0.5 * w[1], 0.5 * w[2]};
+    double q[4], middle[9], end[9];
+    vf_quaternion_exponential(half, q);
+    vf_quaternion_matrix(q, middle);
+    vf_quaternion_multiply(q, q, q);
+    vf_quaternion_matrix(q, end);
+    for (int i = 0; i < 9; i++) J[i] = ((i % 4 == 0 ? 1.0 : 0.0) + 4.0 * middle[i] + end[i]) / 6.0;
+}
+
 #endif

@@ -2,6 +2,7 @@
 #include "rotation.h"
 
 #include "angle.h"
+#include "quaternion.h"
 
 void vf_rotation_multiply(double out[9], const double a[9], const double b[9])
 {
@@ -43,11 +44,12 @@ static void exponential(double R[9], const double v[3])
     memcpy(R, out, sizeof out);
 }
 
-/** Angular rate at a time [rad/s]: linear between samples, constant before the first and after the last. */
-static void rate_at(double rate[3], const struct vf_rates *rates, uint64_t t_ns)
+/** Rate at a time by linear interpolation; beyond the samples that of the nearest one. from: index of a sample before
+ *  which none is needed. */
+static void rate_at(double rate[3], const struct vf_rates *rates, uint32_t from, uint64_t t_ns)
 {
     const uint32_t count = rates->count;
-    uint32_t after = 0;
+    uint32_t after = from;
     while (after < count && vf_rate(rates, after).t_ns < t_ns) after++;
     const vfront_gyro_t b = vf_rate(rates, after < count ? after : count - 1),
                         a = after > 0 ? vf_rate(rates, after - 1) : b;
@@ -119,8 +121,8 @@ void vf_rotation_mean_rate(float mean_radps[3], const vfront_camera_t *camera, c
         const uint64_t t_ns = i < rates->count ? vf_rate(rates, i).t_ns : to_ns, next = t_ns < to_ns ? t_ns : to_ns;
         if (next <= at) continue;
         double a[3], b[3];
-        rate_at(a, rates, at);
-        rate_at(b, rates, next);
+        rate_at(a, rates, i, at);
+        rate_at(b, rates, i, next);
         for (int k = 0; k < 3; k++) sum[k] += 0.5 * (a[k] + b[k]) * ((double)(next - at) * 1e-9);
         at = next;
     }
@@ -129,17 +131,24 @@ void vf_rotation_mean_rate(float mean_radps[3], const vfront_camera_t *camera, c
                                          R_cam_imu[3 * k + 2] * sum[2]));
 }
 
-void vf_rotation_rate_change(double change_radps[3], const vfront_camera_t *camera, const struct vf_rates *rates,
-                             uint64_t from_ns, uint64_t to_ns)
+/** Rate of the scene in axes of a camera at a time, by gyro samples [rad/s]. */
+static void scene_rate_at(double out[3], const vfront_camera_t *camera, const struct vf_rates *rates, uint64_t t_ns)
 {
     const double *R_cam_imu = vf_rotation_mounting(camera);
-    double from[3], to[3];
-    rate_at(from, rates, from_ns);
-    rate_at(to, rates, to_ns);
-    for (int k = 0; k < 3; k++) {
-        change_radps[k] = 0.0;
-        for (int c = 0; c < 3; c++) change_radps[k] -= R_cam_imu[3 * k + c] * (to[c] - from[c]);
-    }
+    double rate[3];
+    rate_at(rate, rates, 0, t_ns);
+    vf_transform_double(R_cam_imu, rate, out);
+    for (int k = 0; k < 3; k++) out[k] = -out[k];
+}
+
+void vf_rotation_rate_change(double change_radps[3], const double R_cur_prev[9], const vfront_camera_t *camera,
+                             const struct vf_rates *rates, uint64_t from_ns, uint64_t to_ns)
+{
+    double from[3], to[3], turned[3];
+    scene_rate_at(from, camera, rates, from_ns);
+    scene_rate_at(to, camera, rates, to_ns);
+    vf_transform_double(R_cur_prev, from, turned);
+    for (int k = 0; k < 3; k++) change_radps[k] = to[k] - turned[k];
 }
 
 void vf_rotation_of_rates(double R_cur_prev[9], const vfront_camera_t *camera, const struct vf_rates *rates,
@@ -151,8 +160,8 @@ void vf_rotation_of_rates(double R_cur_prev[9], const vfront_camera_t *camera, c
         const uint64_t t_ns = i < rates->count ? vf_rate(rates, i).t_ns : to_ns, next = t_ns < to_ns ? t_ns : to_ns;
         if (next <= at) continue;
         double a[3], b[3];
-        rate_at(a, rates, at);
-        rate_at(b, rates, next);
+        rate_at(a, rates, i, at);
+        rate_at(b, rates, i, next);
         const double mean[3] = {0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]), 0.5 * (a[2] + b[2])};
         integrate(body, mean, (double)(next - at) * 1e-9);
         at = next;

@@ -45,9 +45,10 @@ int vf_rotation_rates_reach(const struct vf_rates *rates, uint64_t t_ns);
 void vf_rotation_mean_rate(float mean_radps[3], const vfront_camera_t *camera, const struct vf_rates *rates,
                            uint64_t from_ns, uint64_t to_ns);
 
-/** Rate at to_ns - rate at from_ns, by gyro samples, of the scene in axes of a camera [rad/s]. */
-void vf_rotation_rate_change(double change_radps[3], const vfront_camera_t *camera, const struct vf_rates *rates,
-                             uint64_t from_ns, uint64_t to_ns);
+/** Rate at to_ns - rate at from_ns, by gyro samples, of the scene, both in axes of a camera at to_ns [rad/s]:
+ *  derivative of the rotation between them by a delay of both. R_cur_prev: that rotation. */
+void vf_rotation_rate_change(double change_radps[3], const double R_cur_prev[9], const vfront_camera_t *camera,
+                             const struct vf_rates *rates, uint64_t from_ns, uint64_t to_ns);
 
 /** Rotation from the axes of a camera at from_ns to those at to_ns, integrated from gyro samples. */
 void vf_rotation_of_rates(double R_cur_prev[9], const vfront_camera_t *camera, const struct vf_rates *rates,

@@ -107,7 +107,7 @@ static void reckon(const struct vf_nav_view *s)
     if (n->vision_only)
         vf_vio_vision_only_interval(&motion, c, &noise, now.q_odom_imu, still, n->t_ns);
     else
-        vf_vio_imu_interval_of(&motion, c, &noise, n->imu, n->samples, n->t_ns);
+        vf_vio_imu_interval_of(&motion, c, &noise, s->scale, n->imu, n->samples, n->t_ns);
     if (!level) drop_forces(&motion.motion);
     now.t_ns = vf_vio_imu_time_ns(n->t_ns, c->offset_s);
     now.age_ns = now.t_ns > n->observed_ns ? now.t_ns - n->observed_ns : 0;
@@ -256,7 +256,7 @@ void vf_nav_before_step(const struct vf_nav_view *s)
     if (command != VF_VIO_NONE && is_vision_only(n, command))
         fill_vision_only(s, command, &g->motion);
     else if (command != VF_VIO_NONE)
-        vf_vio_imu_interval_of(&g->motion, &n->next, &noise, n->imu, n->samples, n->t_ns);
+        vf_vio_imu_interval_of(&g->motion, &n->next, &noise, s->scale, n->imu, n->samples, n->t_ns);
     predict_motion(s, command, &noise);
 }
 

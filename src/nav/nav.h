@@ -143,8 +143,9 @@ VF_TUNING_OF(nav);
 struct vf_nav_view {
     struct vf_nav_geometry geometry;
     struct vf_nav_tuning tuning;
-    const vfront_camera_t *camera; /* calibrations [VFRONT_CAMERAS], as the stages use them */
-    const vfront_imu_noise_t *imu; /* noise of the rig's IMU, as given by the user */
+    const vfront_camera_t *camera;    /* calibrations [VFRONT_CAMERAS], as the stages use them */
+    const vfront_imu_noise_t *imu;    /* noise of the rig's IMU, as given by the user */
+    const struct vf_imu_scale *scale; /* errors of its gyro; NULL: none */
     const struct vf_params *params;
     const struct vf_samples *samples; /* IMU samples of the frame */
     const struct vf_vio_report *vio;  /* estimator's output of this frame; read by vf_nav_after_step() only */

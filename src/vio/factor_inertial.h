@@ -21,20 +21,6 @@ struct vf_inertial {
     double r[VF_NAV_ERRORS], J[VF_NAV_ERRORS][VF_INERTIAL_COLUMNS];
 };
 
-/** Rotation vector of a unit quaternion [rad], 2 asin(|vector part|). Relative error 1e-16 below 0.2 rad, 2e-4 below 1
- *  rad. */
-VF_FN void vf_quaternion_logarithm(const double q[4], double w[3])
-{
-    const double s2 = q[1] * q[1] + q[2] * q[2] + q[3] * q[3], sign = q[0] < 0.0 ? -2.0 : 2.0;
-    /* series of asin(s) / s in s2 = s^2, with coefficients (2n)! / (4^n n!^2 (2n + 1)) */
-    double sum = 0.0, term[12];
-    term[0] = 1.0;
-    for (int n = 1; n < 12; n++)
-        term[n] = term[n - 1] * ((2.0 * n - 1.0) * (2.0 * n - 1.0)) / ((2.0 * n) * (2.0 * n + 1.0));
-    for (int n = 11; n >= 0; n--) sum = sum * s2 + term[n];
-    for (int k = 0; k < 3; k++) w[k] = sign * sum * q[1 + k];
-}
-
 /** Quaternion of a rotation matrix: of four multiples of the quaternion, the longest one is normalized. */
 VF_FN void vf_quaternion_of_matrix(const double R[9], double q[4])
 {

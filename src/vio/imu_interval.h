@@ -2,7 +2,7 @@
 /* IMU motion between two frames: preintegration with measured noise. Runs on the host, because a chain of small
  * double-precision steps per sample is slow on one GPU thread.
  *
- * In      IMU samples since the previous frame; time, time offset and biases of the newest frame
+ * In      IMU samples since the previous frame; time, time offset and biases of the newest frame; errors of the gyro
  * Out     struct vf_vio_imu_interval; running means of the samples' noise and of their change from frame to frame
  */
 #ifndef VF_VIO_IMU_INTERVAL_H
@@ -11,9 +11,11 @@
 #include "imu/measured.h"
 #include "factor_inertial.h"
 
-/** Computes the IMU motion from the newest frame to t_ns, camera clock [ns]. n: number of samples, at least 1. */
+/** Computes the IMU motion from the newest frame to t_ns, camera clock [ns]. n: number of samples, at least 1. scale:
+ *  errors of the gyro; NULL: none. */
 VF_FN void vf_vio_imu_interval_of(struct vf_vio_imu_interval *m, struct vf_vio_carried *c,
-                                  const vfront_imu_noise_t *noise, const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
+                                  const vfront_imu_noise_t *noise, const struct vf_imu_scale *scale,
+                                  const vfront_imu_t *imu, uint32_t n, uint64_t t_ns)
 {
     struct vf_imu_model model = vf_imu_model_of(noise, imu, n);
     const uint64_t from_ns = vf_vio_imu_time_ns(c->t_ns, c->own_offset_s),
@@ -29,6 +31,7 @@ VF_FN void vf_vio_imu_interval_of(struct vf_vio_imu_interval *m, struct vf_vio_c
     m->t_ns = t_ns;
     memcpy(m->bias, c->bias, sizeof m->bias);
     vf_preintegrate(&m->motion, &model, m->bias, m->bias + 3, imu, n, from_ns, to_ns);
+    if (scale) vf_imu_correct_scale(&m->motion, scale);
     vf_inertial_whitening_of(&m->whitening, &m->motion, noise);
     vf_vio_rate_of(from, m->bias, m->before);
     vf_vio_rate_of(to, m->bias, m->rate);

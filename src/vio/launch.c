@@ -85,7 +85,7 @@ void vf_vio_step(struct vf_vio_window *w, struct vf_vio_work *work, const struct
     if (frame->t_ns != w->slot[w->newest].t_ns && !frame->samples)
         vision_only(w, &motion, frame->t_ns);
     else if (frame->t_ns != w->slot[w->newest].t_ns)
-        vf_vio_imu_interval_of(&motion, &w->carried, &w->noise, frame->imu, frame->samples, frame->t_ns);
+        vf_vio_imu_interval_of(&motion, &w->carried, &w->noise, NULL, frame->imu, frame->samples, frame->t_ns);
     vf_vio_run(w, work, &motion, frame->observation, frame->observations);
     vf_vio_carry_over(w);
 }

@@ -79,7 +79,7 @@ static uint64_t digest_without_imu(const vfront_result_t *r)
 
 /** Delivery schedules: total number of samples delivered up to frame i. */
 static uint32_t in_time(uint64_t i) { return (uint32_t)((200 * MS + i * FRAME_NS + 12 * MS) / PERIOD_NS); }
-static uint32_t cut(uint64_t i) { return (uint32_t)((200 * MS + i * FRAME_NS + 3 * MS) / PERIOD_NS); }
+static uint32_t cut(uint64_t i) { return (uint32_t)((200 * MS + i * FRAME_NS + 5 * MS) / PERIOD_NS); }
 static uint32_t in_heaps(uint64_t i) { return in_time(i < 2 ? i : i / 2 * 2); } /* late in every second frame */
 static uint32_t ahead(uint64_t i)
 {
@@ -91,13 +91,23 @@ static uint32_t (*const arrival[])(uint64_t) = {in_time, cut, in_heaps, ahead, a
 
 /** Expected samples of a step by a linear search through all delivered ones: those between two times, and one more at
  *  each end. */
-static uint32_t searched(uint32_t from, uint32_t arrived, uint64_t from_ns, uint64_t to_ns, vfront_gyro_t *gyro)
+static uint32_t searched(uint32_t from, uint32_t arrived, uint64_t from_ns, uint64_t to_ns)
 {
     uint32_t count = 0;
     for (uint32_t i = from; i < arrived; i++) {
         const int before = i + 1 < arrived && flight[i + 1].t_ns <= from_ns,
                   behind = i > from && flight[i - 1].t_ns >= to_ns;
-        if (before || behind) continue;
+        count += !before && !behind;
+    }
+    return count;
+}
+
+/** The same samples as a gyro's, with those before and after that reach a time offset of 15 ms. */
+static uint32_t as_rates(uint32_t from, uint32_t arrived, uint64_t from_ns, uint64_t to_ns, vfront_gyro_t *gyro)
+{
+    uint32_t count = 0;
+    for (uint32_t i = from; i < arrived; i++) {
+        if (flight[i].t_ns + 20 * MS < from_ns || flight[i].t_ns > to_ns + 20 * MS) continue;
         assert_true(count < VFRONT_GYRO_SAMPLES);
         gyro[count].t_ns = flight[i].t_ns;
         memcpy(gyro[count++].rate_rad_s, flight[i].gyro_rad_s, sizeof gyro->rate_rad_s);
@@ -121,11 +131,13 @@ static void as_gyro(void **state)
             vfront_frame_t f = frame_at(i);
             const vfront_health_t *h = step(f, arrived > from ? &flight[given] : NULL, arrived - given);
             const vfront_result_t *other;
-            const uint32_t count = i && arrived > from ? searched(from, arrived, before_ns, middle(&f), gyro) : 0;
+            const int some = i && arrived > from;
+            const uint32_t count = some ? searched(from, arrived, before_ns, middle(&f)) : 0,
+                           rates = some ? as_rates(from, arrived, before_ns, middle(&f), gyro) : 0;
             if (h->imu_samples != count)
                 fail_msg("way %d, frame %d: %u, not %u", (int)variant, (int)i, h->imu_samples, count);
             given = arrived;
-            if (given > from) f.gyro = gyro, f.gyro_count = count;
+            if (given > from) f.gyro = gyro, f.gyro_count = rates;
             assert_int_equal(vfront_step(&pair_twin, &f, &other), VFRONT_OK);
             if (digest_without_imu(&kept) != vfront_digest(other))
                 fail_msg("way %d, frame %d: bits", (int)variant, (int)i);

@@ -52,17 +52,35 @@ struct oracle {
     double t_s;
 };
 
-/** Measurement of a state, w = b dt + o change + M turn, and its Jacobian. */
+/** Adds weight times exp(s w) by Rodrigues' formula. */
+static inline void add_rotation(const double w[3], long double s, long double weight, long double J[3][3])
+{
+    const long double x = s * w[0], y = s * w[1], z = s * w[2], angle = sqrtl(x * x + y * y + z * z);
+    const long double a = angle > 0.0L ? sinl(angle) / angle : 1.0L,
+                      b = angle > 0.0L ? 2.0L * powl(sinl(angle / 2.0L) / angle, 2.0L) : 0.5L;
+    const long double X[3][3] = {{0.0L, -z, y}, {z, 0.0L, -x}, {-y, x, 0.0L}};
+    for (int r = 0; r < 3; r++)
+        for (int c = 0; c < 3; c++) {
+            long double square = 0.0L;
+            for (int k = 0; k < 3; k++) square += X[r][k] * X[k][c];
+            J[r][c] += weight * ((r == c) + a * X[r][c] + b * square);
+        }
+}
+
+/** Measurement of a state, w = J (b dt + M turn), by samples at the state's offset, and its Jacobian: that of the
+ *  offset is `change`. */
 static inline void measurement(const struct vf_gyro_turn *turn, const long double x[N], long double h[3],
                                long double H[3][N])
 {
     memset(H, 0, 3 * N * sizeof(long double));
+    long double J[3][3] = {{0.0L}}; /* left Jacobian of SO(3), by Simpson's rule */
+    for (int i = 0; i < 3; i++) add_rotation(turn->w, i / 2.0L, (i == 1 ? 4.0L : 1.0L) / 6.0L, J);
     for (int k = 0; k < 3; k++) {
-        H[k][k] = (long double)turn->dt_s;
         H[k][3] = (long double)turn->change_radps[k];
-        for (int c = 0; c < 3; c++) H[k][4 + 3 * k + c] = (long double)turn->w[c];
+        for (int i = 0; i < 3; i++) H[k][i] = J[k][i] * (long double)turn->dt_s;
+        for (int i = 0; i < 9; i++) H[k][4 + i] = J[k][i / 3] * (long double)turn->w[i % 3];
         h[k] = 0.0L;
-        for (int i = 0; i < N; i++) h[k] += H[k][i] * x[i];
+        for (int i = 0; i < N; i++) h[k] += i == 3 ? 0.0L : H[k][i] * x[i];
     }
 }
 
@@ -153,7 +171,7 @@ static inline void oracle_frame(struct oracle *o, const struct vf_gyro_turn *tur
 {
     long double x[N], P[N][N], h[3], H[3][N], S[N][N], R[N][N], W[N][N], v[3];
     const double noise = floored(noise_by(o)), stamp = fmax(stamp_by(o), 0.0);
-    double axis[3], long2 = 0.0, along = 0.0, without = 0.0;
+    double axis[3], ends[2][3], along = 0.0, without = 0.0;
     state_by(o, x, P);
     measurement(turn, x, h, H);
     for (int i = 0; i < N; i++)
@@ -166,10 +184,12 @@ static inline void oracle_frame(struct oracle *o, const struct vf_gyro_turn *tur
     covariance_by(P, H, S);
     for (int k = 0; k < 3; k++) {
         axis[k] = turn->w[k] + (double)x[k] * turn->dt_s;
-        long2 += axis[k] * axis[k];
+        ends[0][k] = axis[k] / turn->dt_s - turn->change_radps[k] / 2;
+        ends[1][k] = axis[k] / turn->dt_s + turn->change_radps[k] / 2;
         along += axis[k] * (z[k] - (double)h[k]);
     }
-    const double unit = 2.0 * long2 * long2 / (turn->dt_s * turn->dt_s); /* of a stamp's variance, along the turn */
+    double unit = 0.0; /* of a stamp's variance, along the turn */
+    for (int i = 0; i < 2; i++) unit += pow(axis[0] * ends[i][0] + axis[1] * ends[i][1] + axis[2] * ends[i][2], 2.0);
     for (int r = 0; r < 3; r++)
         for (int c = 0; c < 3; c++) {
             const double own_rc =
@@ -182,7 +202,7 @@ static inline void oracle_frame(struct oracle *o, const struct vf_gyro_turn *tur
         square += (double)(v[r] * v[r]);
         for (int k = 0; k < N; k++) v[r] += H[r][k] * x[k];
         for (int c = r; c < 3; c++, i++) {
-            const double by_stamps = 2.0 * stamp / (turn->dt_s * turn->dt_s) * axis[r] * axis[c];
+            const double by_stamps = stamp * (ends[0][r] * ends[0][c] + ends[1][r] * ends[1][c]);
             covariance[i] = (double)S[r][c] + by_stamps + (r == c ? noise : 0.0);
             R[r][c] = R[c][r] = (long double)(own[i] + by_stamps + (r == c ? noise : 0.0));
         }

@@ -133,7 +133,8 @@ static void later(void **state)
     assert_true(corrected < 0.7 * uncorrected);
 }
 
-/** A first state with the attitude of the lost one measures the velocity in its axes: the whole pose has a covariance. */
+/** A first state with the attitude of the lost one measures the velocity in its axes: the whole pose has a
+ *  covariance. */
 static void without_gravity(void **state)
 {
     (void)state;

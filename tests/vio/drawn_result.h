@@ -3,9 +3,9 @@
  * part of it. Include in one file only.
  *
  * A state is reported where vfront_nav_t.state is GOOD, COASTING or STEREO_ONLY. Its errors are those of vfront_nav_t:
- * differences to the truth at nav.t_ns. The truth is put at the first state, by position and yaw; by the whole attitude,
- * if that state does not know gravity, and anew at the first that does. Other estimates (nav.reset_counter) stay in that
- * frame: errors and deviations have what is lost. */
+ * differences to the truth at nav.t_ns. The truth is put at the first state, by position and yaw; by the whole
+ * attitude, if that state does not know gravity, and anew at the first that does. Other estimates (nav.reset_counter)
+ * stay in that frame: errors and deviations have what is lost. */
 #ifndef DRAWN_RESULT_H
 #define DRAWN_RESULT_H
 

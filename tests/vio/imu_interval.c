@@ -97,7 +97,7 @@ static void after_last_sample(void **state)
             const uint32_t first = BEFORE + (uint32_t)(frame - 1) * (FRAME_NS / 1000000) * HZ / 1000;
             const uint32_t from = extrapolated > 0 ? last : first,
                            until = extrapolated > 0 ? last + 1 : first + FRAME_NS / 1000000 * HZ / 1000 + 1;
-            vf_vio_imu_interval_of(&m, &c, &noise, imu + from, until - from, t_ns);
+            vf_vio_imu_interval_of(&m, &c, &noise, NULL, imu + from, until - from, t_ns);
             assert_true(!(m.motion.flags & VFRONT_NAV_GAP) == (extrapolated <= 0));
             if (extrapolated > 0) squares_of(&m.motion, t_ns - FRAME_NS, t_ns, sum[extrapolated - 1]);
             c.t_ns = t_ns;

@@ -795,21 +795,21 @@ static void noise_at_once(void **state)
             imu[i].accel_m_s2[k] = (float)(5e-2 * sqrt(200) * normal());
         }
     }
-    vf_vio_imu_interval_of(&first, &c, &noise, imu, 1, BEGIN + 4000000u);
+    vf_vio_imu_interval_of(&first, &c, &noise, NULL, imu, 1, BEGIN + 4000000u);
     assert_true(c.noise_ratio[0] == 0.0 && c.noise_ratio[1] == 0.0); /* no differences */
-    vf_vio_imu_interval_of(&first, &c, &noise, imu, SAMPLES, imu[SAMPLES - 1].t_ns);
+    vf_vio_imu_interval_of(&first, &c, &noise, NULL, imu, SAMPLES, imu[SAMPLES - 1].t_ns);
     for (int k = 0; k < 2; k++) check_mean("noise at once", k ? "accelerometer" : "gyro", c.noise_ratio[k], 20, 30);
     const double first_ratio[2] = {c.noise_ratio[0], c.noise_ratio[1]};
     for (int i = 0; i < SAMPLES; i++)
         for (int k = 0; k < 3; k++) imu[i].gyro_rad_s[k] *= 0.2f, imu[i].accel_m_s2[k] *= 0.2f;
-    vf_vio_imu_interval_of(&later, &c, &noise, imu, SAMPLES, imu[SAMPLES - 1].t_ns);
+    vf_vio_imu_interval_of(&later, &c, &noise, NULL, imu, SAMPLES, imu[SAMPLES - 1].t_ns);
     const double fall = (1 - 0.2 * 0.2) * VF_VIO_RUNNING_MEAN_WEIGHT;
     for (int k = 0; k < 2; k++)
         check_mean("noise later", k ? "accelerometer" : "gyro", (1 - c.noise_ratio[k] / first_ratio[k]) / fall, 0.98,
                    1.02);
     memset(&c, 0, sizeof c);
     c.t_ns = BEGIN;
-    vf_vio_imu_interval_of(&later, &c, &noise, imu, SAMPLES, imu[SAMPLES - 1].t_ns);
+    vf_vio_imu_interval_of(&later, &c, &noise, NULL, imu, SAMPLES, imu[SAMPLES - 1].t_ns);
     check_mean("share of the covariance", "position", first.motion.P[60] / later.motion.P[60], 36, 62); /* 2 * 25 - 2 */
 }
 
