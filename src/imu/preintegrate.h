@@ -415,7 +415,7 @@ VF_FN void vf_preintegrate(struct vf_preintegral *out, const struct vf_imu_model
 }
 
 /** Corrects a preintegral by the gyro's errors of scale and axes, and adds their covariance: that of a rate error that
- *  is constant over it, proportional to its mean rate. Adds the rotation's covariance by the stamps of both its ends. */
+ *  is constant over it, proportional to its mean rate. Adds the rotation's covariance by the stamps of both ends. */
 VF_FN void vf_imu_correct_scale(struct vf_preintegral *d, const struct vf_imu_scale *scale)
 {
     double w[3], rate[3], change[9], q[4], square = 0.0;
