@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: MIT
 """Sensitivity: each chosen constant of the estimator times 0.67 and 1.5, and the rows that it moves.
 
-    tests/house/sensitivity.py SCRATCH [--only WORD] [--skip N] [--worlds 60] [--minutes 60] [--rates]
+    tests/house/sensitivity.py SCRATCH [--only WORD] [--skip N] [--part I/N] [--worlds 60] [--minutes 60] [--rates]
 
 A copy of the sources in the folder SCRATCH is built with one literal of constants.py's list changed (whole numbers by at least 1), and flies the same
 drawn worlds (tests/vio/worlds.py, 6 s each); --rates: recordings too (tests/nav/rates.py --short). A row is a figure of the sum of all worlds, or of a
 row of the recordings. One that is moved by 10 % is printed, the largest first; a share [%] has moved if it changed by 10 % of its distance from the
 nearer of 0 and 100, and by two flights. no: nothing moved; bits: not even a bit; build: the value is refused at compile time.
 
-A row that one flight moves is chance; look at several seeds before you change anything. --minutes: ends then, and says how far it got."""
+A row that one flight moves is chance; look at several seeds before you change anything. --minutes: ends then, and says how far it got.
+--part I/N: every Nth constant from the Ith on, for N processes with a folder each."""
 import argparse
 import json
 import os
@@ -110,6 +111,7 @@ def main():
     parser.add_argument("scratch", type=pathlib.Path)
     parser.add_argument("--only", default="")
     parser.add_argument("--skip", type=int, default=0)
+    parser.add_argument("--part", default="1/1")
     parser.add_argument("--worlds", type=int, default=60)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--rates", action="store_true")
@@ -121,6 +123,8 @@ def main():
     if not base:
         sys.exit("sensitivity: the sources do not build")
     found = [c for c in constants.literals(ROOT) if c[0] == "chosen" and arguments.only in c[3]][arguments.skip:]
+    part, parts = map(int, arguments.part.split("/"))
+    found = found[part - 1 :: parts]
     for kind, file, line, name, value in found:
         if time.monotonic() - begin > 60 * arguments.minutes:
             break

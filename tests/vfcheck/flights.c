@@ -217,8 +217,8 @@ static int check_flight(int number, int steps)
         if (i % 8 > 5 && kind != STILL && kind != APART)
             vf_vio_vision_only_interval(&request->motion, &carried, &noise, last->value.q, last->rate, t_ns);
         else
-            vf_vio_imu_interval_of(&request->motion, &carried, &noise, NULL, imu + from,
-                                   n - from < 60 ? n - from : 60, t_ns);
+            vf_vio_imu_interval_of(&request->motion, &carried, &noise, NULL, imu + from, n - from < 60 ? n - from : 60,
+                                   t_ns);
         draw_observations(kind, number % 3 == 1, i, &f, &trajectory, &rig, point, &ids);
         if (step_both(i % 2)) {
             size_t at = 0;
