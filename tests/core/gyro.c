@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Errors of the gyro through the public interface, on a rendered flight at 10 frames/s: motions stay GOOD with a bias
- * that a calibration leaves out; a bias that jumps contradicts them, until it is learned anew. */
+ * that a calibration leaves out; a bias that jumps contradicts them, until it is learned anew; no error is learned from
+ * a frame whose metric motion jumps. */
 #include "tests/fixture/pair.h"
 
 #include <math.h>
@@ -49,14 +50,19 @@ static const vfront_result_t *step(uint32_t number, const double bias_radps[3])
     return r;
 }
 
+static void start_with(const vfront_tuning_t *t)
+{
+    vfront_shutdown(&pair_vf);
+    const vfront_status_t status = vfront_init(&pair_vf, &rig, t, VFRONT_PORT_HOST);
+    if (status) fail_msg("%s: %s", vfront_status_name(status), vfront_detail(&pair_vf));
+}
+
 static void start(int vio)
 {
     vfront_tuning_t t;
     vfront_tuning_default(&t);
     t.vio = vio;
-    vfront_shutdown(&pair_vf);
-    const vfront_status_t status = vfront_init(&pair_vf, &rig, &t, VFRONT_PORT_HOST);
-    if (status) fail_msg("%s: %s", vfront_status_name(status), vfront_detail(&pair_vf));
+    start_with(&t);
 }
 
 /** A bias of 0.1 rad/s, about each axis and about none: every metric motion is GOOD, and no motion contradicts the
@@ -98,6 +104,34 @@ static void bias_that_jumps(void **state)
         if (i == 29 || i == 169) assert_true(r->health.prior_rms_rad > 0.0f && r->health.prior_rms_rad < 0.012f);
     }
     assert_int_equal(contradictions, 64);
+}
+
+/** With a bound on the camera's acceleration that the flight exceeds, some metric motions jump, while the relative ones
+ *  stay GOOD. `prior_rms_rad`, the mean length of the differences that the gyro's errors are learned from, is that
+ *  before the frame: a frame whose metric motion jumps does not change it, every other one does. */
+static void jumps_are_not_learned(void **state)
+{
+    const double bias[3] = {0.02, -0.03, 0.01};
+    int jumps = 0, jumped = 0;
+    float before_rad = 0.0f;
+    vfront_tuning_t t;
+    (void)state;
+    vfront_tuning_default(&t);
+    t.ego_jump_mmps2 = 10;
+    start_with(&t);
+    for (uint32_t i = 0; i < 60; i++) {
+        const vfront_result_t *r = step(i, bias);
+        const float rms_rad = r->health.prior_rms_rad;
+        if (i > 1 && (rms_rad == before_rad) != jumped)
+            fail_msg("frame %u: mean difference %g, before %g rad, after a jump: %d", i, (double)rms_rad,
+                     (double)before_rad, jumped);
+        jumped = (r->metric.flags & VFRONT_MOTION_JUMP) != 0;
+        if (i) assert_int_equal(r->relative.state, VFRONT_MOTION_GOOD);
+        if (i) assert_int_equal(r->metric.state, jumped ? VFRONT_MOTION_UNSURE : VFRONT_MOTION_GOOD);
+        before_rad = rms_rad;
+        jumps += jumped;
+    }
+    assert_true(jumps >= 2);
 }
 
 /** Angle between a rotation and that of the flight over the last frames [rad]. */
@@ -151,9 +185,9 @@ static int end(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_teardown(biased_gyro, end),
-                                       cmocka_unit_test_teardown(bias_that_jumps, end),
-                                       cmocka_unit_test_teardown(missing_pictures, end)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(biased_gyro, end), cmocka_unit_test_teardown(bias_that_jumps, end),
+        cmocka_unit_test_teardown(jumps_are_not_learned, end), cmocka_unit_test_teardown(missing_pictures, end)};
     flight = synthetic_open(WIDTH_PX, HEIGHT_PX);
     if (!flight) return 1;
     synthetic_rig(flight, &rig);

@@ -180,9 +180,30 @@ static void contradicted(void **state)
     }
 }
 
+/** Half a turn about a horizontal axis between both attitudes has no part about z: the position moves alone. */
+static void half_turn(void **state)
+{
+    (void)state;
+    vfront_nav_t truth, last, first;
+    shake(74);
+    for (int axis = 0; axis < 2; axis++) {
+        draw_states(&truth, &last, &first, 0);
+        memset(first.q_odom_imu, 0, sizeof first.q_odom_imu);
+        memset(last.q_odom_imu, 0, sizeof last.q_odom_imu);
+        first.q_odom_imu[0] = last.q_odom_imu[1 + axis] = 1.0;
+        const vfront_nav_t before = first;
+        vf_nav_place(&first, &last);
+        assert_memory_equal(first.position_m, last.position_m, sizeof last.position_m);
+        assert_memory_equal(first.velocity_mps, before.velocity_mps, sizeof before.velocity_mps);
+        assert_memory_equal(first.q_odom_imu, before.q_odom_imu, sizeof before.q_odom_imu);
+        for (int i = 0; i < 120; i++)
+            assert_true(fabs(first.covariance[i] - before.covariance[i]) <= 1e-12 * fabs(before.covariance[i]));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(later), cmocka_unit_test(without_gravity),
-                                       cmocka_unit_test(contradicted)};
+                                       cmocka_unit_test(contradicted), cmocka_unit_test(half_turn)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Stage nav: decisions on hand-made frames. Whether a disagreement between IMU and image motions counts against the
- * IMU; whether these motions may belong to a moving object; when bad observations end an estimate. Each bound is tested
- * from both sides. */
+ * IMU; whether these motions may belong to a moving object; when bad observations, or a state beyond all measure, end
+ * an estimate; what begins anew before there is one. Each bound is tested from both sides. */
 #include "nav/nav.h"
 #include "tests/fixture/random.h"
 
@@ -241,6 +241,64 @@ static void diverged(void **unused)
     }
 }
 
+/** A state beyond all measure ends an estimate, and the one before remains the last. */
+static void beyond_measure(void **unused)
+{
+    (void)unused;
+    for (int i = 0; i < 7; i++) {
+        begin();
+        step();
+        const uint64_t last_ns = nav.last.t_ns;
+        assert_true(nav.running && last_ns == nav.t_ns);
+        if (i == 0) result.nav.position_m[2] = NAN;
+        if (i == 1) result.nav.position_m[0] = -1.01 * VF_NAV_MAX_M;
+        if (i == 2) result.nav.velocity_mps[1] = NAN;
+        if (i == 3) result.nav.velocity_mps[2] = 1.01 * VF_NAV_MAX_MPS;
+        if (i == 4) result.nav.covariance[vf_nav_index(0, 0)] = NAN;
+        if (i == 5) result.nav.covariance[vf_nav_index(14, 14)] = -1e-9;
+        if (i == 6) result.nav.covariance[vf_nav_index(7, 7)] = 1.01 * VF_NAV_MAX_M * VF_NAV_MAX_M;
+        step();
+        REQUIRE(nav.lost && !nav.running && nav.last.t_ns == last_ns, "case %d: the estimate goes on\n", i);
+    }
+}
+
+/** Samples that are wrong before there is a state start both initializations anew, with one camera that in motion
+ *  too. */
+static void wrong_before_a_state(void **unused)
+{
+    (void)unused;
+    for (int cameras = 1; cameras <= 2; cameras++)
+        for (uint32_t bit = 1; bit < 1u << 16; bit <<= 1) {
+            const uint32_t wrong = VFRONT_IMU_STUCK | VFRONT_IMU_ZERO | VFRONT_IMU_IN_G | VFRONT_IMU_NO_GRAVITY |
+                                   VFRONT_IMU_AXES | VFRONT_IMU_IN_DEGREES | VFRONT_IMU_CLOCK;
+            begin();
+            noise.gravity_m_s2 = 9.81;
+            nav.running = 0;
+            request.command = VF_VIO_NONE;
+            nav.start.rig.cameras = cameras;
+            nav.start.frames = nav.mono.keyframes = 3;
+            result.health.imu = bit & wrong;
+            if (!result.health.imu) continue;
+            step();
+            REQUIRE(nav.start.frames == 0 && nav.start.rig.cameras == cameras, "fault %u: goes on\n", bit);
+            assert_int_equal(nav.mono.keyframes, cameras == 1 ? 0 : 3);
+        }
+}
+
+/** A missing picture of camera 0, or a frozen one, is none from which the next motion is predicted. */
+static void new_pictures(void **unused)
+{
+    (void)unused;
+    for (uint32_t missing = 0; missing < 4; missing++)
+        for (uint32_t frozen = 0; frozen < 2; frozen++) {
+            begin();
+            result.health.missing = missing;
+            result.health.frozen[0] = frozen;
+            step();
+            assert_int_equal(nav.new_picture, !(missing & 1) && !frozen);
+        }
+}
+
 #else
 
 static void refuted(void **unused) { (void)unused, skip(); }
@@ -249,13 +307,22 @@ static void with_moving_object(void **unused) { (void)unused, skip(); }
 static void motion_of_object(void **unused) { (void)unused, skip(); }
 static void upright(void **unused) { (void)unused, skip(); }
 static void diverged(void **unused) { (void)unused, skip(); }
+static void beyond_measure(void **unused) { (void)unused, skip(); }
+static void wrong_before_a_state(void **unused) { (void)unused, skip(); }
+static void new_pictures(void **unused) { (void)unused, skip(); }
 
 #endif
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuted),          cmocka_unit_test(agreeing), cmocka_unit_test(with_moving_object),
-        cmocka_unit_test(motion_of_object), cmocka_unit_test(upright),  cmocka_unit_test(diverged)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(refuted),
+                                       cmocka_unit_test(agreeing),
+                                       cmocka_unit_test(with_moving_object),
+                                       cmocka_unit_test(motion_of_object),
+                                       cmocka_unit_test(upright),
+                                       cmocka_unit_test(diverged),
+                                       cmocka_unit_test(beyond_measure),
+                                       cmocka_unit_test(wrong_before_a_state),
+                                       cmocka_unit_test(new_pictures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -425,9 +425,29 @@ static void depths_and_matches(void **state)
 }
 #endif
 
+#if VFRONT_VIO
+/** 1 if the stage vio runs. */
+static int vio_on(void) { return step.tuning.vio && step.geometry.calibrated[0]; }
+#endif
+
+/** Random output of the estimator, with the stage active or not. */
+static void random_vio(void)
+{
+    step.tuning.vio = roll(VFRONT_VIO + 1);
+#if VFRONT_VIO
+    step.tuning.track_target = VFRONT_TRACKS;
+    scribble(&memory.vio.nav, sizeof memory.vio.nav);
+    scribble(&memory.vio.summary, sizeof memory.vio.summary);
+    scribble(&memory.observe, sizeof memory.observe);
+    memory.observe.count = (uint32_t)between(1, VF_VIO_OBSERVATIONS);
+    memory.vio.request.command = roll(2) ? VF_VIO_CONTINUE : VF_VIO_NONE;
+#endif
+}
+
 /** Motions are copied; they are the identity if none was requested. */
 static void motions(void **state)
 {
+    int navs = 0;
     (void)state;
     shake(18);
     for (int i = 0; i < 40; i++) {
@@ -438,10 +458,7 @@ static void motions(void **state)
         set_up_empty();
         step.geometry.calibrated[0] = roll(4) > 0;
         random_ego();
-#if VFRONT_VIO
-        scribble(&memory.vio.nav, sizeof memory.vio.nav);
-        if (roll(2)) step.geometry.active |= VF_BIT(vio);
-#endif
+        random_vio();
 #if VFRONT_EGO
         if (ego_on())
             relative = &memory.ego.relative, metric = &memory.ego.metric, good = &memory.ego.good[step.parity];
@@ -460,11 +477,45 @@ static void motions(void **state)
         vfront_nav_t nav;
         memset(&nav, 0, sizeof nav);
 #if VFRONT_VIO
-        if (step.geometry.active & VF_BIT(vio)) nav = memory.vio.nav;
+        if (vio_on()) nav = memory.vio.nav;
+        navs += vio_on();
 #endif
         assert_memory_equal(&result()->nav, &nav, sizeof nav);
     }
+    assert_true(!VFRONT_VIO || navs > 5);
 }
+
+#if VFRONT_VIO
+/** Input of the estimator's supervisor: a summary, and the observations where a state is to be found with one camera
+ *  alone: no pair, and no state yet. */
+static void input_of_the_supervisor(void **state)
+{
+    static const struct vf_vio_summary none;
+    static struct vf_vio_report before;
+    int copied = 0, running = 0;
+    (void)state;
+    shake(39);
+    for (int i = 0; i < 200; i++) {
+        set_up_empty();
+        step.geometry.calibrated[0] = roll(4) > 0;
+        step.geometry.pair.placed = roll(2);
+        random_vio();
+        const int one = vio_on() && !step.geometry.pair.placed, has_state = memory.vio.request.command != VF_VIO_NONE;
+        const uint32_t expected = one && !has_state ? memory.observe.count : 0;
+        scribble(&pinned.vio, sizeof pinned.vio);
+        before = pinned.vio;
+        RUN(report);
+        assert_memory_equal(&pinned.vio.summary, vio_on() ? &memory.vio.summary : &none, sizeof none);
+        assert_int_equal(pinned.vio.observations, expected);
+        assert_memory_equal(pinned.vio.observation, memory.observe.observation, expected * sizeof *before.observation);
+        assert_memory_equal(&pinned.vio.observation[expected], &before.observation[expected],
+                            (VF_VIO_OBSERVATIONS - expected) * sizeof *before.observation);
+        copied += expected > 0;
+        running += one && has_state;
+    }
+    assert_true(copied > 5 && running > 5);
+}
+#endif
 
 #if VFRONT_MAP
 /** Random map data; i: number of the case. */
@@ -1219,6 +1270,9 @@ int main(void)
         cmocka_unit_test(depths_and_matches),
 #endif
         cmocka_unit_test(motions),
+#if VFRONT_VIO
+        cmocka_unit_test(input_of_the_supervisor),
+#endif
 #if VFRONT_MAP
         cmocka_unit_test(loops),
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Preintegrals and states extrapolated beyond the last sample: covariance against actual errors. The rig rotates and
  * accelerates in sines that the samples resolve well up to a frame; for two more frames the estimator gets only the
- * last sample. The truth is integrated in long double from noise-free samples. */
+ * last sample. The truth is integrated in long double from noise-free samples. Motions without any sample. */
 #include "tests/imu/imu_oracle.h"
 
 #include "imu/propagate.h"
 #include "vio/imu_interval.h"
+#include "vio/vision_only.h"
 
 enum {
     FLIGHTS = 400,
@@ -137,8 +138,50 @@ static void after_few_samples(void **state)
     }
 }
 
+/** Motions without samples, over 10 to 640 ms: rotation by the last rate if that is below 1 rad, else none; a force
+ *  that cancels gravity in the last attitude. */
+static void without_samples(void **state)
+{
+    (void)state;
+    int turned = 0;
+    shake(43);
+    for (int run = 0; run < FLIGHTS; run++) {
+        const double late_s = 1e-3 * between(-20, 20), own_s = 1e-3 * between(-20, 20);
+        const uint64_t t_ns = BEGIN + 1000000u * (uint64_t)between(50, 600);
+        const struct vf_vio_carried c = {
+            .t_ns = BEGIN, .offset_s = late_s, .own_offset_s = own_s, .bias = {0.1, 0.2, 0.3, 1, 2, 3}};
+        const double dt = 1e-9 * (double)(t_ns - BEGIN) + late_s - own_s, size = 4.0 * roll(1000) / 1000.0;
+        struct vf_vio_imu_interval m;
+        double q[4], rate[3], square = 0.0;
+        wide R[9], w[3];
+        for (int k = 0; k < 4; k++) q[k] = normal();
+        vf_quaternion_unit(q);
+        for (int k = 0; k < 3; k++) rate[k] = size * normal(), square += rate[k] * rate[k];
+        const int turns = sqrt(square) * dt < 1.0;
+        vf_vio_vision_only_interval(&m, &c, &noise, q, rate, t_ns);
+        assert_true(m.t_ns == t_ns && m.motion.flags == VFRONT_NAV_GAP && fabs(m.motion.dt_s - dt) < 1e-12);
+        assert_memory_equal(m.bias, c.bias, sizeof m.bias);
+        const struct wide_motion none = wide_start();
+        wide_matrix(m.motion.q, R);
+        wide_between(R, none.y, w);
+        wide_matrix(q, R);
+        for (int k = 0; k < 3; k++) {
+            const double up = k == 2 ? noise.gravity_m_s2 : 0.0;
+            wide v = 0, p = 0;
+            for (int i = 0; i < 3; i++) v += R[3 * k + i] * m.motion.v[i], p += R[3 * k + i] * m.motion.p[i];
+            assert_true(m.rate[k] == rate[k] && m.before[k] == rate[k]);
+            REQUIRE(fabsl(w[k] - (turns ? rate[k] * dt : 0.0)) < 1e-9L, "run %d: rotation of %g rad off by %Lg", run,
+                    sqrt(square) * dt, w[k] - rate[k] * dt);
+            assert_true(fabsl(v - up * dt) < 1e-12L && fabsl(p - 0.5 * up * dt * dt) < 1e-12L);
+        }
+        turned += turns;
+    }
+    assert_true(turned > 50 && turned < FLIGHTS - 50);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(after_last_sample), cmocka_unit_test(after_few_samples)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(after_last_sample), cmocka_unit_test(after_few_samples),
+                                       cmocka_unit_test(without_samples)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
