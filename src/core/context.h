@@ -95,8 +95,9 @@ struct vf_context {
     uint32_t late;
     struct vf_unseen unseen, /* rotation over frames without an image, after the last submitted frame */
         unseen_next;         /* rotation over frames without an image, after the frame that is being submitted */
-    struct vf_gyro_errors gyro_errors;       /* errors of the gyro as known after the last frame */
-    struct vf_imu_scale imu_scale;           /* scale and axes of the IMU's gyro, by gyro_errors; 0 with another gyro */
+    struct vf_gyro_errors gyro_errors; /* errors of the gyro as known after the last frame */
+    int32_t rate_offset_us;            /* time offset of the rates that ego compares with those of the images [us] */
+    struct vf_imu_scale imu_scale;     /* scale and axes of the IMU's gyro, by gyro_errors; 0 with another gyro */
     struct vf_calibration_check calibration; /* whether both cameras fit their calibration */
     struct vf_gyro_turn turn; /* rotation of camera 0 between its last two images, before correction of these errors */
     int32_t clock_set;      /* 1: the frame that is being computed is the first one after the camera's clock was set */

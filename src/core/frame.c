@@ -185,23 +185,18 @@ static void fill_rate(struct vf_context *s, const struct vf_rates *rates, int gi
     struct vf_params *p = &s->pinned->params;
     const struct vf_samples *r = &s->samples;
     memset(p->rate_radps, 0, sizeof p->rate_radps);
+    s->rate_offset_us = 0;
     p->rate_known = given && !vf_nav_sees_moving_object(&s->nav) && !p->gyro_short && !p->gyro_stuck &&
                     r->to_ns > r->from_ns && !s->unseen.frames && !p->source[0].missing &&
                     s->seen.camera[0].fx_px != 0.0;
     if (!p->rate_known) return;
-    struct vf_gyro_turn turn;
-    double correction[3], R[9];
     const double offset_s = s->gyro_errors.x[VF_GYRO_OFFSET];
     const int fault = offset_s > VF_VIO_TIME_OFFSET_MAX_S || offset_s < -VF_VIO_TIME_OFFSET_MAX_S;
     const int64_t offset_ns = fault ? 0 : (int64_t)(1e9 * offset_s); /* the rates show a fault of the gyro's clock */
-    const uint64_t from_ns = vf_time_plus(r->from_ns, offset_ns), to_ns = vf_time_plus(r->to_ns, offset_ns);
-    memset(&turn, 0, sizeof turn);
-    turn.dt_s = (double)(r->to_ns - r->from_ns) * 1e-9;
-    vf_rotation_mean_rate(p->rate_radps, &s->seen.camera[0], rates, from_ns, to_ns);
-    vf_rotation_of_rates(R, &s->seen.camera[0], rates, from_ns, to_ns);
-    rotation_vector(R, turn.w);
-    vf_gyro_errors_correction(&s->gyro_errors, &turn, correction);
-    for (int k = 0; k < 3; k++) p->rate_radps[k] += (float)(correction[k] / turn.dt_s);
+    s->rate_offset_us = (int32_t)(offset_ns / 1000);
+    vf_rotation_mean_rate(p->rate_radps, &s->seen.camera[0], rates, vf_time_plus(r->from_ns, offset_ns),
+                          vf_time_plus(r->to_ns, offset_ns));
+    for (int k = 0; k < 3; k++) p->rate_radps[k] += (float)s->gyro_errors.x[VF_GYRO_BIAS + k];
 }
 
 /** Sets the covariance of the rotation between the images, and the mean length of its innovations. */
@@ -358,6 +353,7 @@ static void update_gyro_errors(struct vf_context *s, const vfront_result_t *r)
 void vf_frame_result(struct vf_context *s, vfront_result_t *r)
 {
     update_gyro_errors(s, r);
+    if (r->health.imu_late_us) r->health.imu_late_us += s->rate_offset_us;
     r->health.calibration = vf_calibration_check(&s->calibration, &r->health);
     fill_timing(s, &r->timing);
     fill_disparity(s, r);

@@ -2,8 +2,8 @@
 /* ego, rate_check: compares the rotation rates of a gyro (alone or in an IMU) with those of the images, over many
  * frames. Detects wrong axes, wrong units and a wrong clock of the gyro.
  *
- * In      gyro rate: mean of the gyro's samples between two frames, in axes of camera 0, corrected by the errors of the
- *         gyro (imu/gyro_errors.h). Image rate: rotation that ego estimates from the images, per time, before ego
+ * In      gyro rate: mean of the gyro's samples between two frames, in axes of camera 0, by bias and time
+ *         offset (imu/gyro_errors.h). Image rate: rotation that ego estimates from the images, per time, before ego
  *         compares it with the gyro. Both in rad/s
  * Out     bits of vfront_health_t.imu; delay of the samples [us]
  * Rule    - Means and mean squares: of both rates, and of their difference at lags up to VF_RATE_CHECK_LAGS frames.

@@ -65,7 +65,6 @@ static int append(struct vf_start *s, const struct vf_start_frame *frame)
     f->t_ns = frame->t_ns;
     if (!follows) return 0;
     struct vf_imu_model model = vf_imu_model_of(&s->noise, frame->imu, frame->samples);
-    static const struct vf_imu_scale unknown = {.variance = VF_IMU_SCALE * VF_IMU_SCALE};
     const double none[3] = {0.0, 0.0, 0.0};
     double noise_ratio[2] = {0.0, 0.0};
     vf_start_sample_statistics(m, &s->noise, frame->imu, frame->samples, from_ns, frame->t_ns);
@@ -74,7 +73,6 @@ static int append(struct vf_start *s, const struct vf_start_frame *frame)
     if (noise_ratio[0] > 1.0) model.noise.gyro_density *= sqrt(noise_ratio[0]);
     if (noise_ratio[1] > 1.0) model.noise.accel_density *= sqrt(noise_ratio[1]);
     vf_preintegrate(&f->motion, &model, none, none, frame->imu, frame->samples, from_ns, frame->t_ns);
-    vf_imu_correct_scale(&f->motion, &unknown);
     fill_shift(m, f, &model, frame, from_ns);
     choose_motion(m, frame);
     return 1;

@@ -254,7 +254,7 @@ static void contradictions(void **state)
         double w[3] = {normal(), normal(), normal()}, R[9];
         draw(&f, &one);
         unit(w);
-        for (int k = 0; k < 3; k++) w[k] *= run & 1 ? 0.7 : 1;
+        for (int k = 0; k < 3; k++) w[k] *= run & 1 ? 0.35 : 1;
         rotation_of(w, R);
         if (run & 1)
             product(one.rig.R_imu_cam, R, 0, one.rig.R_imu_cam);
