@@ -68,15 +68,16 @@ VF_FN void vf_ego_reject_invalid(struct vf_correspondence *c)
 }
 
 /** Distance of a track in the previous frame by its partner, with its standard deviation; 0: unknown, or beyond
- *  VF_MOTION_SIGMAS standard deviations of its inverse, where it may be infinite. */
+ *  VF_MOTION_SIGMAS standard deviations of its inverse, where it may be infinite. Nothing else is reported: 0 times
+ *  infinity is not the same NaN on every processor. */
 VF_FN struct vf_range_estimate vf_ego_track_range(const struct vf_ego_view *s, const struct vf_feature *f)
 {
     const struct vf_partner_range from = vf_partner_range_of(s->partner, s->geometry.active, s->parity ^ 1, f);
-    struct vf_range_estimate range = {0.0f, 0.0f};
-    if (!f->age || !vf_ego_metric_on(s) || !(from.inverse_1pm > VF_MOTION_SIGMAS * from.sigma_1pm)) return range;
+    struct vf_range_estimate none = {0.0f, 0.0f}, range;
+    if (!f->age || !vf_ego_metric_on(s) || !(from.inverse_1pm > VF_MOTION_SIGMAS * from.sigma_1pm)) return none;
     range.m = 1.0f / from.inverse_1pm;
     range.sigma_m = from.sigma_1pm * range.m * range.m;
-    return range;
+    return range.sigma_m > 0.0f && range.sigma_m < range.m ? range : none;
 }
 
 /** 1 if tracks are correspondences of a metric motion: they outnumber the matches with a distance. Tracks and matches

@@ -2,9 +2,9 @@
 /* ego, rate_check: compares the rotation rates of a gyro (alone or in an IMU) with those of the images, over many
  * frames. Detects wrong axes, wrong units and a wrong clock of the gyro.
  *
- * In      gyro rate: mean of the gyro's samples between two frames, in axes of camera 0, by bias and time
- *         offset (imu/gyro_errors.h). Image rate: rotation that ego estimates from the images, per time, before ego
- *         compares it with the gyro. Both in rad/s
+ * In      gyro rate: mean of the gyro's samples between two frames, at their estimated time offset, less the bias
+ *         (imu/gyro_errors.h), in axes of camera 0. Image rate: rotation that ego estimates from the images, per time,
+ *         before ego compares it with the gyro. Both in rad/s
  * Out     bits of vfront_health_t.imu; delay of the samples [us]
  * Rule    - Means and mean squares: of both rates, and of their difference at lags up to VF_RATE_CHECK_LAGS frames.
  *           Older frames fade exponentially, over VF_RATE_CHECK_FRAMES frames. All squares are taken about the mean,

@@ -5,6 +5,7 @@
 
 #if VFRONT_EGO
 #include "ego/ego_assess.c"
+#include "ego/ego_list.h"
 
 #define FOCAL_PX 700.0
 #define BASELINE_M 0.3
@@ -240,9 +241,35 @@ static void covariances(void **state)
         }
 }
 
+/** Distance of a track by its partner: none without a deviation, or of infinity. */
+static void distance_of_a_track(void **state)
+{
+    (void)state;
+#if VFRONT_STEREO
+    static const struct {
+        float inverse_1pm, sigma_1pm;
+        int known;
+    } one[] = {{0.5f, 0.01f, 1},    {0.5f, 0.4f, 0},  {0.5f, 0.0f, 0}, {1e-39f, 0.0f, 0}, {1e-39f, 1e-44f, 0},
+               {1e-30f, 1e-35f, 1}, {0.5f, -1.0f, 0}, {0.0f, 0.0f, 0}, {0.5f, NAN, 0},    {INFINITY, 1.0f, 0}};
+    static struct vf_partner_memory partner;
+    static struct vf_feature f;
+    struct vf_ego_view s = view;
+    s.partner = &partner;
+    s.geometry.active = VF_BIT(partner);
+    s.tuning.ego_metric_hypotheses = 1;
+    f.age = 1;
+    for (size_t i = 0; i < sizeof one / sizeof *one; i++) {
+        partner.range[1][0] = (struct vf_partner_range){one[i].inverse_1pm, one[i].sigma_1pm};
+        const struct vf_range_estimate range = vf_ego_track_range(&s, &f);
+        REQUIRE((range.m > 0.0f) == one[i].known && (range.sigma_m > 0.0f) == one[i].known, "%d: %g, %g", (int)i,
+                (double)range.m, (double)range.sigma_m);
+    }
+#endif
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(covariances)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(covariances), cmocka_unit_test(distance_of_a_track)};
     return cmocka_run_group_tests_name("covariance", tests, NULL, NULL);
 }
 
