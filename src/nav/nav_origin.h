@@ -109,10 +109,10 @@ VF_FN void vf_nav_measure(struct vf_nav_measurement *m, const vfront_nav_t *firs
     static const int rows[VF_NAV_MEASURED] = {VF_NAV_W, VF_NAV_W + 1, VF_NAV_V, VF_NAV_V + 1, VF_NAV_V + 2};
     const int *row = tilted ? rows + 2 : rows;
     const double *v = first->velocity_mps;
-    double P[225], H[VF_NAV_MEASURED][VF_NAV_ERRORS] = {{0.0}}, turn[4], tilt[3], spread = 0.0;
+    double P[225], H[VF_NAV_MEASURED][VF_NAV_ERRORS] = {{0.0}}, turn[4], tilt[3], attitude_variance = 0.0;
     m->rows = tilted ? VF_NAV_MEASURED - 2 : VF_NAV_MEASURED;
     vf_nav_unpack(last->covariance, P);
-    for (int k = tilted ? 0 : 2; k < 3; k++) spread += P[(VF_NAV_W + k) * (VF_NAV_ERRORS + 1)];
+    for (int k = tilted ? 0 : 2; k < 3; k++) attitude_variance += P[(VF_NAV_W + k) * (VF_NAV_ERRORS + 1)];
     vf_nav_rotation_from(last, first, turn);
     vf_quaternion_logarithm(turn, tilt);
     for (int i = 0; i < m->rows; i++) {
@@ -129,7 +129,7 @@ VF_FN void vf_nav_measure(struct vf_nav_measurement *m, const vfront_nav_t *firs
                       at = m->rows * i + j;
             m->R[at] = first->covariance[vf_nav_index(low, high)];
             if (i == j && low >= VF_NAV_V)
-                m->R[at] += 0.5 * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) * spread * spread;
+                m->R[at] += 0.5 * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) * attitude_variance * attitude_variance;
             m->HPH[at] = 0.0;
             for (int k = 0; k < VF_NAV_ERRORS; k++) m->HPH[at] += m->HP[i][k] * H[j][k];
         }
