@@ -86,6 +86,17 @@ struct vf_essential_scratch {
 
 /* ---- linear constraints and their null space --------------------------------------------------------------------- */
 
+/** One Gauss-Newton step of the rotation R that aligns bearings. xx to zz: normal matrix. g: sum of the cross products
+ *  of the rotated bearings with the current ones. */
+VF_FN void vf_essential_turn(float R[9], float xx, float xy, float xz, float yy, float yz, float zz, const float g[3])
+{
+    const float c0[3] = {yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy};
+    const float c1[3] = {c0[1], xx * zz - xz * xz, xy * xz - xx * yz}, c2[3] = {c0[2], c1[2], xx * yy - xy * xy};
+    const float scale = 1.0f / (xx * c0[0] + xy * c0[1] + xz * c0[2]);
+    const float step_rad[3] = {scale * vf_dot(c0, g), scale * vf_dot(c1, g), scale * vf_dot(c2, g)};
+    vf_pose_rotate(R, step_rad);
+}
+
 /** Finds the rotation w->R that best aligns the previous bearings with the current ones: Gauss-Newton steps from the
  *  identity. */
 VF_FN void vf_essential_align(struct vf_essential_scratch *w, const float before[][3], const float now[][3], int n)
@@ -110,11 +121,7 @@ VF_FN void vf_essential_align(struct vf_essential_scratch *w, const float before
             xz -= p[0] * p[2];
             yz -= p[1] * p[2];
         }
-        const float c0[3] = {yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy};
-        const float c1[3] = {c0[1], xx * zz - xz * xz, xy * xz - xx * yz}, c2[3] = {c0[2], c1[2], xx * yy - xy * xy};
-        const float scale = 1.0f / (xx * c0[0] + xy * c0[1] + xz * c0[2]);
-        const float step_rad[3] = {scale * vf_dot(c0, g), scale * vf_dot(c1, g), scale * vf_dot(c2, g)};
-        vf_pose_rotate(R, step_rad);
+        vf_essential_turn(R, xx, xy, xz, yy, yz, zz, g);
         VF_TEAM_SYNC();
     }
     VF_TEAM(k, 9) w->R[k] = R[k];

@@ -64,11 +64,7 @@ static inline void align_step(struct work *restrict w)
             xz -= p[0] * p[2];
             yz -= p[1] * p[2];
         }
-        const float c0[3] = {yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy};
-        const float c1[3] = {c0[1], xx * zz - xz * xz, xy * xz - xx * yz}, c2[3] = {c0[2], c1[2], xx * yy - xy * xy};
-        const float scale = 1.0f / (xx * c0[0] + xy * c0[1] + xz * c0[2]);
-        const float step_rad[3] = {scale * vf_dot(c0, g), scale * vf_dot(c1, g), scale * vf_dot(c2, g)};
-        vf_pose_rotate(R, step_rad);
+        vf_essential_turn(R, xx, xy, xz, yy, yz, zz, g);
         VF_UNROLL_FULL
         for (int k = 0; k < 9; k++) w->sample.of.R[k][l] = R[k];
     }

@@ -8,7 +8,7 @@
  * Rule    Squared residual: of camera 0's observation at the prediction, in stated variances of the observation.
  *         Common gate: VF_CONSISTENCY_TIMES times the lowest level 2^i VF_CONSISTENCY_LEVEL that at least one in
  *         VF_CONSISTENCY_SHARE tested observations does not exceed.
- *         Own gate: VF_CONSISTENCY_SPREAD times the variance of the observation at the prediction. This is the variance
+ *         Own gate: VF_CONSISTENCY_RATIO times the variance of the observation at the prediction. This is the variance
  *         of the newest frame's pose relative to the landmark's anchor, plus a floor for drift of tracks. The smaller
  *         of both gates applies, but at least VF_CONSISTENCY_LEAST. So a moving object under most observations is
  *         rejected, unless the IMU prediction is too uncertain to exclude its motion. After a gap in the images the
@@ -55,7 +55,7 @@
 #define VF_CONSISTENCY_TIMES 16.0f
 
 /** Gate on the squared residual of one observation, relative to the variance of this residual at the predicted pose. */
-#define VF_CONSISTENCY_SPREAD 9.0f
+#define VF_CONSISTENCY_RATIO 9.0f
 /** Variance of the drift of a track, a part of its residual's variance [variances of the observation noise]. */
 #define VF_CONSISTENCY_FLOOR 2.25f
 /** Variance of a track's drift during a dispute between IMU and observations [variances of the observation noise]. */
@@ -133,8 +133,8 @@ VF_FN float vf_consistency_square(const struct vf_vio_window *w, const struct vf
     const int at = vf_consistency_rows_of(w, k, landmark, &o);
     *explained = 0.0f;
     if (at <= 0) return at ? 1e6f : -1.0f;
-    const float along = o.r[0] * o.by[0] + o.r[1] * o.by[1], spread = o.by[0] * o.by[0] + o.by[1] * o.by[1];
-    const float whole = k->range_information[landmark] * (float)vf_vio_noise_variance(w) + spread;
+    const float along = o.r[0] * o.by[0] + o.r[1] * o.by[1], by_range = o.by[0] * o.by[0] + o.by[1] * o.by[1];
+    const float whole = k->range_information[landmark] * (float)vf_vio_noise_variance(w) + by_range;
     *explained = along * along / whole;
     return o.r[0] * o.r[0] + o.r[1] * o.r[1];
 }
@@ -185,10 +185,10 @@ VF_FN float vf_consistency_own(const struct vf_vio_window *w, const struct vf_la
     if (!vf_consistency_can_detect(w))
         return all < VF_CONSISTENCY_LEAST * scatter ? VF_CONSISTENCY_LEAST * scatter : all;
     vf_consistency_doubt(w, l->anchor, doubt);
-    const float spread = (float)doubt[0] * l->inverse * l->inverse + (float)doubt[1];
+    const float variance = (float)doubt[0] * l->inverse * l->inverse + (float)doubt[1];
     const int steady = !l->refused && vf_consistency_age_ns(w, l) >= VF_CONSISTENCY_STEADY_NS;
     const float floor = w->dispute_s > 0.0 && !steady ? VF_CONSISTENCY_FLOOR_DISPUTED : VF_CONSISTENCY_FLOOR;
-    const float most = VF_CONSISTENCY_SPREAD * (floor * scatter + weight * weight * spread);
+    const float most = VF_CONSISTENCY_RATIO * (floor * scatter + weight * weight * variance);
     const float own = all < most ? all : most;
     return own < VF_CONSISTENCY_LEAST * scatter ? VF_CONSISTENCY_LEAST * scatter : own;
 }
