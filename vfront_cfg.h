@@ -410,7 +410,7 @@
 #define VFRONT_CORRESPONDENCE_BYTES 96u                         /* stage ego: one correspondence */
 #define VFRONT_HYPOTHESIS_BYTES 212u                            /* stage ego: one motion hypothesis */
 #define VFRONT_EGO_BYTES 15616u                                 /* stage ego: what has a fixed size */
-#define VFRONT_VIO_BYTES 2823680u                               /* stages observe, vio: sliding window, linear system */
+#define VFRONT_VIO_BYTES 2926208u                               /* stages observe, vio: sliding window, linear system */
 #define VFRONT_NAV_BYTES 406000u                                /* start and loss of the estimator, IMU samples kept */
 #define VFRONT_SAMPLE_BYTES 56u                                 /* one IMU sample of a step */
 #define VFRONT_PLACES_BYTES 493568u                             /* stages of the map: what has a fixed size */

@@ -29,7 +29,7 @@ static void rig_of(const struct vf_nav_view *s, struct vf_vio_rig *rig)
     if (rig->cameras == 2) vf_rotation_between(rig->R_1_0, rig->t_1_0_m, own, &s->camera[1]);
 #endif
     vf_vio_expect_calibration(rig, 1e-6 * (s->tuning.vio_stereo_urad ? s->tuning.vio_stereo_urad : 1),
-                              1e-3 * s->tuning.rig_centre_mpx / own->fx_px);
+                              1e-3 * (s->tuning.rig_centre_mpx ? s->tuning.rig_centre_mpx : 1) / own->fx_px);
 }
 
 /** IMU noise for the estimator: that of the rig, with densities scaled by tuning value vio_imu_percent. */

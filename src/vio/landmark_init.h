@@ -13,7 +13,7 @@ VF_FN float vf_vio_inverse_range_of(const struct vf_vio_window *w, const struct 
     float along[3], rotated[3], by[VF_STEREO_LENGTH];
     if (w->rig.cameras < 2 || !(seen->stereo_sigma > 0.0f)) return VF_VIO_INVERSE_RANGE_MEAN;
     vf_landmark_epipolar_direction(&rig, seen->stereo_bearing, along);
-    vf_landmark_stereo_jacobian(seen->stereo_bearing, along, by);
+    vf_landmark_stereo_jacobian(&rig, seen->stereo_bearing, along, by);
     const float shift = vf_landmark_stereo_shift(&rig, by);
     for (int k = 0; k < 3; k++) along[k] += shift * seen->stereo_bearing[k];
     vf_transform(rig.R_1_0, seen->bearing, rotated);

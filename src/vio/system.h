@@ -136,6 +136,8 @@ VF_FN struct vf_landmark_rig vf_vio_landmark_rig(const struct vf_vio_window *w)
     struct vf_landmark_rig rig;
     for (int i = 0; i < 9; i++) rig.R_1_0[i] = (float)w->rig.R_1_0[i];
     for (int i = 0; i < 3; i++) rig.t_1_0[i] = (float)(w->rig.t_1_0_m[i] * (1.0 + w->stereo[VF_STEREO_LENGTH]));
+    memcpy(rig.baseline, rig.t_1_0, sizeof rig.baseline);
+    vf_unit(rig.baseline);
     for (int n = 0; n < VF_VIO_STEREO_OFFSETS; n++) rig.stereo[n] = (float)w->stereo[n];
     rig.outlier = VF_VIO_ROBUST_THRESHOLD * (float)vf_vio_noise_variance(w);
     rig.range_sigma = w->rig.cameras > 1 ? VF_VIO_INVERSE_RANGE_SIGMA : VF_VIO_INVERSE_RANGE_SIGMA_MONO;

@@ -5,8 +5,9 @@
  *         of tracks from camera 0 and, where a stereo track exists, from camera 1
  * Out     state of the newest frame with covariance; time offset between cameras and IMU
  * Rule    variables: the VF_VIO_STATES newest frames have pose, velocity and biases; up to VF_VIO_KEYFRAMES older
- *         keyframes have a pose only. Calibration variables: time offset, attitude of camera 0 on the IMU, and four
- *         of the pair: disparity offset, roll of camera 1, ratio of the focal lengths, length of the baseline.
+ *         keyframes have a pose only. Calibration variables: time offset, attitude of camera 0 on the IMU, and five
+ *         of the pair: disparity offset, shift of the principal points, roll of camera 1, ratio of the focal lengths,
+ *         length of the baseline.
  *         Factors: preintegrated IMU motion and bias random walks between consecutive states, landmark observations, a
  *         marginalization prior.
  *         A landmark is a bearing and an inverse range in its anchor frame. Nullspace projection eliminates it
@@ -55,8 +56,9 @@ VF_FN int vf_vio_iterations(int32_t cameras) { return cameras > 1 ? 2 : VF_VIO_S
 #define VF_VIO_DAMPING_MONO 1e-5
 VF_FN double vf_vio_damping(int32_t cameras) { return cameras > 1 ? VF_VIO_DAMPING : VF_VIO_DAMPING_MONO; }
 
-#define VF_VIO_DAMPING_DECREASE 0.1    /* factor on the damping after an accepted optimization step */
-#define VF_VIO_DAMPING_INCREASE 100.0  /* factor on the damping after a reverted optimization step */
+#define VF_VIO_DAMPING_DECREASE 0.1 /* factor on the damping after an accepted optimization step */
+/* factor on the damping after a reverted optimization step, which takes back two accepted ones */
+#define VF_VIO_DAMPING_INCREASE (1.0 / (VF_VIO_DAMPING_DECREASE * VF_VIO_DAMPING_DECREASE))
 #define VF_VIO_DAMPING_REVERT_MIN 1e-3 /* least damping after a reverted optimization step */
 
 /** Least number of observing frames with which a landmark constrains poses well. */
@@ -84,13 +86,15 @@ VF_FN double vf_vio_damping(int32_t cameras) { return cameras > 1 ? VF_VIO_DAMPI
 
 /** Number of calibration errors of the pair: those that move camera 1's bearings along the epipolar lines. A rotation
  *  about the baseline moves them across the lines only, and the stage epipolar measures it. */
-#define VF_VIO_STEREO_OFFSETS 4
+#define VF_VIO_STEREO_OFFSETS 5
 enum {
-    /* equal shift of all bearings; near the image centre a rotation about the axis across the baseline [rad] */
+    /* equal shift of all bearings: a rotation about the axis across the baseline, and the shift of the principal points
+     * along the baseline at the image centre [rad] */
     VF_STEREO_OFFSET,
-    VF_STEREO_ROLL,  /* rotation about camera 1's optical axis [rad] */
-    VF_STEREO_FOCAL, /* ratio of the focal lengths, camera 1's over camera 0's: true over stated one, less 1 */
-    VF_STEREO_LENGTH /* length of the baseline: true over stated one, less 1 */
+    VF_STEREO_CENTRE, /* shift of the principal points, which is less at the sides than at the image centre [rad] */
+    VF_STEREO_ROLL,   /* rotation about camera 1's optical axis [rad] */
+    VF_STEREO_FOCAL,  /* ratio of the focal lengths, camera 1's over camera 0's: true over stated one, less 1 */
+    VF_STEREO_LENGTH  /* length of the baseline: true over stated one, less 1 */
 };
 
 /** Number of elements in the upper triangle of a matrix over the stereo offsets. */
@@ -138,11 +142,12 @@ struct vf_vio_rig {
 };
 
 /** Sets the prior standard deviations of the pair's calibration. turn_rad: of the rotation between the cameras about
- *  each axis; centre_rad: of the horizontal principal point of each camera over its focal length. */
+ *  each axis; centre_rad: of the horizontal principal point of each camera over its focal length. Both above 0. */
 VF_FN void vf_vio_expect_calibration(struct vf_vio_rig *rig, double turn_rad, double centre_rad)
 {
     const double *t = rig->t_1_0_m, length_m = sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]);
     rig->stereo_sigma[VF_STEREO_OFFSET] = sqrt(turn_rad * turn_rad + 2.0 * centre_rad * centre_rad);
+    rig->stereo_sigma[VF_STEREO_CENTRE] = sqrt(2.0) * centre_rad;
     rig->stereo_sigma[VF_STEREO_ROLL] = turn_rad;
     rig->stereo_sigma[VF_STEREO_FOCAL] = VF_VIO_FOCAL_SIGMA;
     rig->stereo_sigma[VF_STEREO_LENGTH] = length_m > 0.0 ? VF_VIO_BASELINE_SIGMA_M / length_m : 1.0;

@@ -191,7 +191,7 @@ static int check_flight(int number, int steps)
     uint32_t ids = 0;
     int standing = 0, apart = 0;
     rig.detect_stationary = 1;
-    vf_vio_expect_calibration(&rig, number % 4 == 2 ? 0.003 : number % 4 ? 0.001 : 1e-6, 0);
+    vf_vio_expect_calibration(&rig, number % 4 == 2 ? 0.003 : number % 4 ? 0.001 : 1e-6, number % 3 ? 1e-6 : 3e-4);
     if (kind == MONO) rig.cameras = 1;
     memset(point, 0, sizeof point);
     memset(&carried, 0, sizeof carried);

@@ -20,7 +20,7 @@ static inline struct vf_vio_rig sim_rig(int detect_stationary)
     memcpy(rig.p_imu_cam_m, sim.assumed.p_imu_cam, sizeof rig.p_imu_cam_m);
     memcpy(rig.R_1_0, sim.assumed.R_1_0, sizeof rig.R_1_0);
     memcpy(rig.t_1_0_m, sim.assumed.t_1_0, sizeof rig.t_1_0_m);
-    vf_vio_expect_calibration(&rig, 1e-6 * sim.option.turn_urad, 0);
+    vf_vio_expect_calibration(&rig, 1e-6 * sim.option.turn_urad, 1e-6);
     return rig;
 }
 

@@ -86,6 +86,7 @@ static void range_information(void **state)
     (void)state;
     const struct vf_landmark_rig rig = {.R_1_0 = {1, 0, 0, 0, 1, 0, 0, 0, 1},
                                         .t_1_0 = {-(float)BASELINE_M, 0.0f, 0.0f},
+                                        .baseline = {-1.0f, 0.0f, 0.0f},
                                         .outlier = 9.0f,
                                         .range_sigma = 1.0f};
     const struct vf_camera_motion still = {{0.0f, 0.0f, 0.0f}, {0.0f, 0.0f, 0.0f}};

@@ -134,16 +134,28 @@ struct scene {
     uint32_t seen;
 };
 
+/** Bearing of an image point that moves by `shift` along camera 1's baseline, which any_scene() has along -x. */
+static void moved_in_image(const double bearing[3], double shift, double moved[3])
+{
+    moved[0] = bearing[0] / bearing[2] - shift;
+    moved[1] = bearing[1] / bearing[2];
+    moved[2] = 1;
+    unit(moved);
+}
+
 /** Shift of camera 1's bearing along the epipolar line by calibration errors, to first order: the common offset, the
- *  roll about z, and the scale of x and y. */
+ *  shift of the principal point without its part at the image centre, the roll about z, and the scale of x and y. */
 static double moved_along(const double stereo[VF_VIO_STEREO_OFFSETS], const double stereo_bearing[3],
                           const double along[3])
 {
-    const double turn[3] = {0, 0, stereo[VF_STEREO_ROLL]};
-    double moved[3];
+    const double turn[3] = {0, 0, stereo[VF_STEREO_ROLL]}, centre = stereo[VF_STEREO_CENTRE], step = 1e-6;
+    double moved[3], plus[3], minus[3];
     cross(turn, stereo_bearing, moved);
+    moved_in_image(stereo_bearing, step, plus);
+    moved_in_image(stereo_bearing, -step, minus);
     for (int k = 0; k < 2; k++) moved[k] += stereo[VF_STEREO_FOCAL] * stereo_bearing[k];
-    return stereo[VF_STEREO_OFFSET] + dot(along, moved);
+    for (int k = 0; k < 3; k++) moved[k] += centre * (plus[k] - minus[k]) / (2 * step);
+    return stereo[VF_STEREO_OFFSET] - centre + dot(along, moved);
 }
 
 /** Residuals of a frame by their definition: two of camera 0, one of camera 1. */
@@ -215,6 +227,7 @@ static void any_scene(struct scene *s, double error, int shutter)
     rotation_of(w, R);
     for (int k = 0; k < 9; k++) s->rig.R_1_0[k] = (float)R[k];
     s->rig.t_1_0[0] = -0.11f;
+    s->rig.baseline[0] = -1.0f;
     for (int n = 0; n < VF_VIO_STEREO_OFFSETS; n++) s->stereo[n] = s->rig.stereo[n] = (float)(3e-4 * normal());
     s->rig.outlier = VF_VIO_ROBUST_THRESHOLD;
     s->rig.range_sigma = 1.5f;
@@ -410,7 +423,7 @@ static void landmark_factor(void **state)
         /* landmark increment for given pose increments */
         float change[VF_VIO_FRAMES][6];
         double y[3] = {0}, x[3];
-        const double turn[VF_VIO_STEREO_OFFSETS] = {2e-4, -3e-4, 1e-4, -2e-4};
+        const double turn[VF_VIO_STEREO_OFFSETS] = {2e-4, 1e-4, -3e-4, 1e-4, -2e-4};
         memset(change, 0, sizeof change);
         for (int k = 0; k < ROWS; k++) {
             double all = r[k];

@@ -353,7 +353,7 @@ static inline int fly_once(struct vf_vio_window *w, const struct flight *f, stru
     for (int k = 0; k < 3; k++) off[k] = f->mount_rad * normal();
     rotation_of(off, turn);
     product(turn, rig.R_imu_cam, 0, assumed.R_imu_cam);
-    vf_vio_expect_calibration(&assumed, f->turned != 0 ? 0.005 : 0.001, 0);
+    vf_vio_expect_calibration(&assumed, f->turned != 0 ? 0.005 : 0.001, 1e-6);
     vf_vio_start(w, &assumed, &noise, &first);
     const int steps = (int)(f->seconds * FRAME_HZ);
     for (int i = 0; i <= steps; i++) {

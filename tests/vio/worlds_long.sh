@@ -3,7 +3,8 @@
 # Long flights through drawn worlds: drift, deviations and states by time.
 #   tests/vio/worlds_long.sh BUILD [--quick]
 # Eight hovers of 10 minutes and six flights of 30 without pictures, two hovers of 10 minutes with them; a hover moves by at most
-# 0.5 m/s^2. --quick: one hover of 3 minutes, whose bounds are asserted, and that they are broken where the covariance is too small.
+# 0.5 m/s^2. --quick: a hover of 3 minutes, 100 s near points, 100 s with a principal point that is off, whose bounds are asserted;
+# and that these are broken where the covariance is too small.
 set -u
 build=${1:-}
 [ -x "$build/worlds" ] || { sed -n 's/^# \{0,1\}//p' "$0" | sed 1d >&2; exit 2; }
@@ -20,6 +21,8 @@ if [ "${2:-}" = --quick ]; then
     # shellcheck disable=SC2086
     {
         long 'Hover, without pictures' worlds --runs 1 --seed 3 --seconds 180 --every 30 $hover --check
+        long 'Slow past points at half a metre' worlds --runs 1 --seed 4 --seconds 100 --every 50 --draw motion,place,frames --check
+        long 'Principal point 2.5 deviations off' worlds --runs 1 --seed 6 --seconds 100 --every 50 --draw motion --set centre_x0=0.5 --check
         long 'Hover, without pictures, covariance 25 times too small' worlds --runs 1 --seed 3 --seconds 180 --every 30 $hover --broken covariance --check --must-fail
     }
     exit
