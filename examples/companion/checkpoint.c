@@ -11,10 +11,10 @@
 #include "mavlink.h"
 
 #define ACCELERATION_M_S2 2.0 /* deviation of what a vehicle does meanwhile, each axis */
-#define TURN_RAD_S 0.2        /* likewise */
+#define TURN_RAD_S 0.4        /* likewise: half of the 45 degrees/s at which missions turn */
 #define LARGEST 1e9           /* of any number in the file */
 
-enum { NUMBERS = 11, LINE_BYTES = 640 };
+enum { NUMBERS = 12, LINE_BYTES = 640 };
 
 /** Identity of this boot: monotonic times of another one mean nothing. */
 static void boot(char id[64])
@@ -32,7 +32,8 @@ static double *number_of(checkpoint_t *k, int i)
            : i == 3 ? &k->yaw_rad
            : i < 7  ? &k->sigma_m[i - 4]
            : i == 7 ? &k->sigma_yaw_rad
-                    : &k->velocity_mps[i - 8];
+           : i < 11 ? &k->velocity_mps[i - 8]
+                    : &k->yaw_rate_rad_s;
 }
 
 /** The one line of the file, without its checksum. */
@@ -41,8 +42,8 @@ static int print(char line[LINE_BYTES], const checkpoint_t *checkpoint)
     checkpoint_t k = *checkpoint;
     char id[64];
     boot(id);
-    int n = snprintf(line, LINE_BYTES, "companion 1 %s %" PRIu64 " %" PRIu32 " %" PRIu32, id, k.t_ns, k.reset_counter,
-                     k.restarts);
+    int n = snprintf(line, LINE_BYTES, "companion 2 %s %" PRIu64 " %" PRIu32 " %" PRIu32 " %" PRIu32, id, k.t_ns,
+                     k.reset_counter, k.restarts, k.answers);
     for (int i = 0; i < NUMBERS; i++) n += snprintf(line + n, (size_t)(LINE_BYTES - n), " %.17g", *number_of(&k, i));
     return n;
 }
@@ -67,8 +68,8 @@ static int parse(const char *line, checkpoint_t *k, char id[64])
 {
     int at = 0;
     memset(k, 0, sizeof *k);
-    if (sscanf(line, "companion 1 %63s %" SCNu64 " %" SCNu32 " %" SCNu32 "%n", id, &k->t_ns, &k->reset_counter,
-               &k->restarts, &at) != 4 ||
+    if (sscanf(line, "companion 2 %63s %" SCNu64 " %" SCNu32 " %" SCNu32 " %" SCNu32 "%n", id, &k->t_ns,
+               &k->reset_counter, &k->restarts, &k->answers, &at) != 5 ||
         k->reset_counter > 255)
         return 0;
     for (int i = 0; i < NUMBERS; i++) {
@@ -80,14 +81,19 @@ static int parse(const char *line, checkpoint_t *k, char id[64])
     return !line[at];
 }
 
-/** Deviations after dt: at the velocity that it had, accelerated and turned at random. */
-static void grow(checkpoint_t *k, double dt_s)
+void checkpoint_carry(checkpoint_t *k, uint64_t t_ns)
 {
-    const double moved_m = ACCELERATION_M_S2 * dt_s * dt_s / 2.0, turned_rad = TURN_RAD_S * dt_s;
-    for (int i = 0; i < 3; i++)
-        k->sigma_m[i] = sqrt(k->sigma_m[i] * k->sigma_m[i] + moved_m * moved_m +
-                             k->velocity_mps[i] * k->velocity_mps[i] * dt_s * dt_s);
+    if (t_ns <= k->t_ns) return;
+    const double dt_s = (double)(t_ns - k->t_ns) * 1e-9;
+    const double moved_m = ACCELERATION_M_S2 * dt_s * dt_s / 2.0;
+    /* a turn that was under way may have gone on, or ended at once */
+    const double turned_rad = fmax(TURN_RAD_S, fabs(k->yaw_rate_rad_s)) * dt_s;
+    for (int i = 0; i < 3; i++) {
+        k->position_m[i] += k->velocity_mps[i] * dt_s;
+        k->sigma_m[i] = hypot(k->sigma_m[i], moved_m);
+    }
     k->sigma_yaw_rad = hypot(k->sigma_yaw_rad, turned_rad);
+    k->t_ns = t_ns;
 }
 
 int checkpoint_read(const char *path, uint64_t now_ns, checkpoint_t *checkpoint, const char **reason)
@@ -110,6 +116,5 @@ int checkpoint_read(const char *path, uint64_t now_ns, checkpoint_t *checkpoint,
     *reason = "it is older than a minute";
     if (now_ns - checkpoint->t_ns > CHECKPOINT_AGE_NS) return 0;
     *reason = NULL;
-    grow(checkpoint, (double)(now_ns - checkpoint->t_ns) * 1e-9);
     return 1;
 }

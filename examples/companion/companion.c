@@ -34,6 +34,7 @@
 #define WAIT_NS 1000000u          /* between two looks for the first sample of an autopilot */
 #define REPORT_NS 10000000000u
 #define SECOND_NS 1000000000u
+#define KEEP_NS 100000000u     /* between two writes of --keep: what is lost, a vehicle moves by 0.1 m at 1 m/s */
 #define OBSTACLES_NS 66000000u /* least time between two messages of obstacles: 15 Hz */
 #define OBSTACLE_MIN_M 0.3
 #define OBSTACLE_MAX_M 20.0
@@ -59,7 +60,7 @@ struct companion {
     int is_first_after_reset; /* 1: the library was reset behind it */
     recorder_t *recorder;     /* of --record, or NULL */
     int recorder_failed;      /* 1: reported */
-    uint64_t report_ns, second_ns, obstacles_ns;
+    uint64_t report_ns, second_ns, keep_ns, obstacles_ns;
     checkpoint_t checkpoint;
     int has_checkpoint_fault;
     check_t check;
@@ -161,7 +162,6 @@ static int open_links(struct companion *c)
                                       .wants_imu = s->imu_is_autopilots,
                                       .imu_hz = s->imu_hz,
                                       .imu_delay_s = s->imu_delay_s,
-                                      .wants_motion = s->is_check,
                                       .answers = s->is_check ? 0 : s->answers};
     if (!links_init(&links)) return message(EXIT_FAILED, "no mutex");
     for (int i = 0; i < s->links; i++) {
@@ -217,20 +217,18 @@ static vfront_imu_noise_t noise_in_flight(const struct companion *c)
     return noise;
 }
 
-/** Goes on from the pose of a run before. */
-static void resume_pose(struct companion *c)
+/** What a run before has kept. */
+static void read_kept(struct companion *c)
 {
     const char *reason = NULL;
     checkpoint_t *k = &c->checkpoint;
-    if (!c->settings.checkpoint) return;
-    if (checkpoint_read(c->settings.checkpoint, clock_ns(), k, &reason)) {
-        k->restarts++;
-        sender_resume(&links.sender, k->position_m, k->yaw_rad, k->sigma_m, k->sigma_yaw_rad,
-                      (uint8_t)k->reset_counter);
-        links_report(&links, SEVERITY_WARNING, "vision: restart %" PRIu32 ", the pose goes on", k->restarts);
-    } else if (reason) {
-        message(CONTINUE, "--keep %s: not taken: %s", c->settings.checkpoint, reason);
-    }
+    const int has = c->settings.checkpoint && checkpoint_read(c->settings.checkpoint, clock_ns(), k, &reason);
+    /* without one the time: two starts in a row have the same once in 256 times */
+    const uint64_t last = has ? k->reset_counter : c->settings.is_fast ? 0 : clock_ns() / SECOND_NS;
+    links_follow(&links, has ? k : NULL, (uint8_t)last);
+    if (!has) memset(k, 0, sizeof *k);
+    if (has) links_report(&links, SEVERITY_WARNING, "vision: restart %" PRIu32, ++k->restarts);
+    if (reason) message(CONTINUE, "--keep %s: not taken: %s", c->settings.checkpoint, reason);
 }
 
 /** Camera 0 of the results on the body. A rectified camera is turned against that of the rig: by its own extrinsics. */
@@ -258,7 +256,7 @@ static int open_library(struct companion *c)
                                                 .noise = noise_in_flight(c),
                                                 .stamp_sigma_s = s->delay_sigma_s};
     set_camera_pose(c);
-    resume_pose(c);
+    read_kept(c);
     return CONTINUE;
 }
 
@@ -418,7 +416,10 @@ static void take_result(struct companion *c, const vfront_result_t *r, uint64_t 
     send_obstacles(c, r);
     report_health(c, r);
     c->is_first_after_reset = trust_reset(&c->trust, &vf);
-    if (c->is_first_after_reset) links_report(&links, SEVERITY_WARNING, "vision: begins anew");
+    if (c->is_first_after_reset) {
+        links_restart(&links);
+        links_report(&links, SEVERITY_WARNING, "vision: begins anew");
+    }
     c->last = VFRONT_OK;
 }
 
@@ -461,14 +462,16 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
     return is_refusal(status) ? CONTINUE : EXIT_LIBRARY;
 }
 
-/** Once a second: the file of the pose, the sign of life. */
-static void each_second(struct companion *c)
+/** The sign of life, once a second, and the file of the pose. */
+static void live(struct companion *c)
 {
     const uint64_t now_ns = clock_ns();
-    if (now_ns < c->second_ns) return;
-    c->second_ns = now_ns + SECOND_NS;
-    watchdog_alive();
-    if (!c->settings.checkpoint || !links_checkpoint(&links, &c->checkpoint)) return;
+    if (now_ns >= c->second_ns) {
+        c->second_ns = now_ns + SECOND_NS;
+        watchdog_alive();
+    }
+    if (!c->settings.checkpoint || now_ns < c->keep_ns || !links_checkpoint(&links, &c->checkpoint)) return;
+    c->keep_ns = now_ns + KEEP_NS;
     const char *fault = checkpoint_write(c->settings.checkpoint, &c->checkpoint);
     if (fault && !c->has_checkpoint_fault) message(CONTINUE, "%s; goes on without", fault);
     c->has_checkpoint_fault = fault != NULL;
@@ -514,7 +517,7 @@ static int fly(struct companion *c)
         }
         if (c->settings.is_fast) links_service(&links);
         if (c->settings.is_check && check(c)) return c->check.failures ? EXIT_CHECK : EXIT_DONE;
-        each_second(c);
+        live(c);
         report(c, 0);
     }
     report(c, 1);

@@ -276,11 +276,34 @@ void links_add_sample(links_t *l, const vfront_imu_t *sample)
     pthread_mutex_unlock(&l->lock);
 }
 
+/** Pose that a first state goes on from. Returns 0 where there is none yet, or nobody to send it to: then it would be
+ *  of a time that is over when there is. */
+static int begin_frame(links_t *l, const vfront_nav_t *nav)
+{
+    static const char *const words[] = {"", "waits for the autopilot's ATTITUDE", "", "goes on from the kept pose",
+                                        "goes on from the autopilot's pose"};
+    int takers = 0;
+    char text[LINKS_TEXT];
+    if (!sender_needs_start(&l->sender, nav)) return 1;
+    for (int i = 0; i < l->count; i++) takers += peer_takes_stamps(&l->peer[i], clock_ns());
+    if (!takers) return 0;
+    const resume_origin_t origin = resume_sender(&l->sender, l->peer, l->count, l->has_kept ? &l->kept : NULL, nav);
+    const int is_unsure = l->sender.frame.start.sigma_yaw_rad > ODOMETRY_YAW_SIGMA_MAX_RAD;
+    const resume_origin_t reported = is_unsure ? RESUME_WAITS : origin;
+    if (reported != l->resumed && *words[reported]) {
+        snprintf(text, sizeof text, "vision: %s", words[reported]);
+        report(l, reported == RESUME_WAITS ? SEVERITY_WARNING : SEVERITY_INFO, text);
+    }
+    l->resumed = reported;
+    return origin != RESUME_WAITS;
+}
+
 int links_state(links_t *l, const vfront_nav_t *nav)
 {
     mavlink_message_t out[SENDER_MESSAGES];
     pthread_mutex_lock(&l->lock);
-    const int sent = send_stamped(l, out, sender_state(&l->sender, nav, &l->samples, clock_ns(), out));
+    const int made = begin_frame(l, nav) ? sender_state(&l->sender, nav, &l->samples, clock_ns(), out) : 0;
+    const int sent = send_stamped(l, out, made);
     l->first_byte_ns = sent ? clock_ns() : 0;
     pthread_mutex_unlock(&l->lock);
     return sent;
@@ -332,27 +355,31 @@ void links_return_samples(links_t *l, uint32_t count)
     pthread_mutex_unlock(&l->lock);
 }
 
+void links_restart(links_t *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->has_kept |= resume_checkpoint(&l->kept, &l->sender);
+    sender_restart(&l->sender);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void links_follow(links_t *l, const checkpoint_t *kept, uint8_t last)
+{
+    pthread_mutex_lock(&l->lock);
+    l->has_kept = kept != NULL;
+    if (kept) l->kept = *kept;
+    if (kept) l->peer[0].answered = kept->answers;
+    sender_follow(&l->sender, last);
+    pthread_mutex_unlock(&l->lock);
+}
+
 int links_checkpoint(links_t *l, checkpoint_t *k)
 {
     pthread_mutex_lock(&l->lock);
-    const odometry_t o = l->sender.last;
-    const int has = l->sender.has_sent;
-    k->reset_counter = l->sender.reset_counter;
+    const int has = resume_checkpoint(k, &l->sender);
+    k->answers = l->peer[0].answered;
     pthread_mutex_unlock(&l->lock);
-    double R[9];
-    const double xyzw[4] = {o.q_local_body[1], o.q_local_body[2], o.q_local_body[3], o.q_local_body[0]};
-    if (!has) return 0;
-    pose_rotation(R, xyzw);
-    k->t_ns = o.t_ns;
-    k->yaw_rad = o.euler_rad[2];
-    k->sigma_yaw_rad = sqrt(o.pose_covariance[20]);
-    for (int i = 0; i < 3; i++) {
-        k->position_m[i] = o.position_m[i];
-        k->sigma_m[i] = sqrt(o.pose_covariance[odometry_index(6, i, i)]);
-        k->velocity_mps[i] = 0.0;
-        for (int j = 0; j < 3; j++) k->velocity_mps[i] += R[3 * i + j] * o.velocity_mps[j];
-    }
-    return 1;
+    return has;
 }
 
 void links_poses(links_t *l, check_pose_t *ours, check_pose_t *theirs)
@@ -360,15 +387,16 @@ void links_poses(links_t *l, check_pose_t *ours, check_pose_t *theirs)
     const uint64_t now_ns = clock_ns();
     pthread_mutex_lock(&l->lock);
     const odometry_t o = l->sender.last;
-    const peer_motion_t motion = l->peer[0].motion;
+    const peer_motion_t *const attitude = peer_motion(&l->peer[0].attitude, UINT64_MAX);
+    const peer_motion_t *const position = peer_motion(&l->peer[0].position, UINT64_MAX);
+    theirs->has_attitude = attitude && now_ns < attitude->t_ns + SECOND_NS / 2;
+    theirs->has_position = position && now_ns < position->t_ns + SECOND_NS / 2;
     ours->has_attitude = ours->has_position = l->sender.is_sending;
-    pthread_mutex_unlock(&l->lock);
-    theirs->has_attitude = motion.attitude_ns && now_ns - motion.attitude_ns < SECOND_NS / 2;
-    theirs->has_position = motion.position_ns && now_ns - motion.position_ns < SECOND_NS / 2;
     for (int i = 0; i < 3; i++) {
         ours->euler_rad[i] = o.euler_rad[i];
         ours->position_m[i] = o.position_m[i];
-        theirs->euler_rad[i] = motion.euler_rad[i];
-        theirs->position_m[i] = motion.position_m[i];
+        theirs->euler_rad[i] = attitude ? attitude->value[i] : 0.0;
+        theirs->position_m[i] = position ? position->value[i] : 0.0;
     }
+    pthread_mutex_unlock(&l->lock);
 }

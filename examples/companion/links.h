@@ -11,9 +11,8 @@
 
 #include "check.h"
 #include "iio.h"
-#include "checkpoint.h"
 #include "peer.h"
-#include "sender.h"
+#include "resume.h"
 #include "view.h"
 
 #define LINKS_MAX 4
@@ -44,6 +43,9 @@ typedef struct links {
     uint64_t next_second_ns; /**< Of heartbeats. */
     int state;               /**< Of heartbeats: HEARTBEAT_BOOT... */
     sender_t sender;
+    checkpoint_t kept;       /**< Pose of the process, or of the state, before. */
+    int has_kept;            /**< 1: there is one. */
+    resume_origin_t resumed; /**< As reported. */
     imu_buffer_t samples;
     iio_t iio;              /**< IMU of the machine; zeroed: none. */
     view_t *view;           /**< Web page, served by the same thread; NULL: none. */
@@ -94,6 +96,12 @@ void links_set_state(links_t *links, int state);
 /** Samples for the next frame, waited for until one is later than t_ns or `until_ns` has come. Returns their number.
  *  */
 uint32_t links_take_samples(links_t *links, uint64_t t_ns, uint64_t until_ns, vfront_imu_t *out, uint32_t max);
+
+/** The library was reset: the next state goes on from the autopilot's pose, or from the last one. */
+void links_restart(links_t *links);
+
+/** Goes on behind a process before. kept: its last pose; NULL: not known. last: its reset_counter, or what may be. */
+void links_follow(links_t *links, const checkpoint_t *kept, uint8_t last);
 
 /** Pose to take along over a restart. 0: none was sent yet. */
 int links_checkpoint(links_t *links, checkpoint_t *checkpoint);

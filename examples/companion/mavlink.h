@@ -50,6 +50,10 @@
     F(S, u16, fields_updated, 1) E(S, u8, id, 1)
 #define MAVLINK_TIMESYNC_FIELDS(F, E, S) \
     F(S, i64, tc1, 1) F(S, i64, ts1, 1) E(S, u8, target_system, 1) E(S, u8, target_component, 1)
+#define MAVLINK_ESTIMATOR_STATUS_FIELDS(F, E, S) \
+    F(S, u64, time_usec, 1) F(S, f32, vel_ratio, 1) F(S, f32, pos_horiz_ratio, 1) F(S, f32, pos_vert_ratio, 1) \
+    F(S, f32, mag_ratio, 1) F(S, f32, hagl_ratio, 1) F(S, f32, tas_ratio, 1) F(S, f32, pos_horiz_accuracy, 1) \
+    F(S, f32, pos_vert_accuracy, 1) F(S, u16, flags, 1)
 #define MAVLINK_STATUSTEXT_FIELDS(F, E, S) \
     F(S, u8, severity, 1) F(S, char, text, 50) E(S, u16, id, 1) E(S, u8, chunk_seq, 1)
 #define MAVLINK_OBSTACLE_DISTANCE_FIELDS(F, E, S) \
@@ -74,6 +78,7 @@
     M(VISION_POSITION_ESTIMATE, 102, 158, vision_position) \
     M(HIGHRES_IMU, 105, 93, highres_imu) \
     M(TIMESYNC, 111, 34, timesync) \
+    M(ESTIMATOR_STATUS, 230, 163, estimator) \
     M(STATUSTEXT, 253, 83, text) \
     M(OBSTACLE_DISTANCE, 330, 23, obstacles) \
     M(ODOMETRY, 331, 91, odometry)

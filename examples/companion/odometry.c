@@ -69,21 +69,17 @@ static void euler_by_turn(double E[9], const double e[3])
     memcpy(E, by, sizeof by);
 }
 
-void odometry_resume(odometry_frame_t *f, const double position_m[3], double yaw_rad, const double sigma_m[3],
-                     double sigma_yaw_rad)
+void odometry_resume(odometry_frame_t *f, const odometry_start_t *start)
 {
     memset(f, 0, sizeof *f);
-    memcpy(f->origin_m, position_m, sizeof f->origin_m);
-    memcpy(f->sigma_m, sigma_m, sizeof f->sigma_m);
-    f->yaw_rad = yaw_rad;
-    f->sigma_yaw_rad = sigma_yaw_rad;
+    f->start = *start;
 }
 
-/** z of the odometry frame is up, that of the local frame down; its x axis is such that the body's yaw is yaw_rad. */
+/** z of the odometry frame is up, that of the local frame down; its x axis gives the body the yaw of the start. */
 static void set_frame(odometry_frame_t *f, const double R_odom_body[9], const double body_m[3])
 {
     /* with x and y of the local frame along x and -y of the odometry frame the yaw would be this */
-    const double yaw = atan2(-R_odom_body[3], R_odom_body[0]) - f->yaw_rad, c = cos(yaw), s = sin(yaw);
+    const double yaw = atan2(-R_odom_body[3], R_odom_body[0]) - f->start.yaw_rad, c = cos(yaw), s = sin(yaw);
     const double R[9] = {c, -s, 0.0, -s, -c, 0.0, 0.0, 0.0, -1.0};
     memcpy(f->R_local_odom, R, sizeof R);
     memcpy(f->first_m, body_m, sizeof f->first_m);
@@ -141,11 +137,12 @@ static void pose_covariance(odometry_t *o, const odometry_frame_t *f, const vfro
     put(J, 3, W, turn, 1.0);
     carry(o->pose_covariance, J, nav);
 
-    yaw_by[0] = -(o->position_m[1] - f->origin_m[1]);
-    yaw_by[1] = o->position_m[0] - f->origin_m[0];
+    const odometry_start_t *start = &f->start;
+    yaw_by[0] = -(o->position_m[1] - start->position_m[1]);
+    yaw_by[1] = o->position_m[0] - start->position_m[0];
     yaw_by[5] = 1.0;
-    add_outer(o->pose_covariance, yaw_by, f->sigma_yaw_rad);
-    for (int i = 0; i < 3; i++) o->pose_covariance[odometry_index(OUT, i, i)] += f->sigma_m[i] * f->sigma_m[i];
+    add_outer(o->pose_covariance, yaw_by, start->sigma_yaw_rad);
+    for (int i = 0; i < 3; i++) o->pose_covariance[odometry_index(OUT, i, i)] += start->sigma_m[i] * start->sigma_m[i];
 
     apply(velocity_local, R_local_body, o->velocity_mps);
     apply(rate_local, R_local_body, o->rate_rad_s);
@@ -194,7 +191,7 @@ void odometry_of(odometry_t *o, odometry_frame_t *f, const vfront_nav_t *nav, co
     o->t_ns = nav->t_ns;
     for (int i = 0; i < 3; i++) shift[i] = body_m[i] - f->first_m[i];
     apply(o->position_m, f->R_local_odom, shift);
-    for (int i = 0; i < 3; i++) o->position_m[i] += f->origin_m[i];
+    for (int i = 0; i < 3; i++) o->position_m[i] += f->start.position_m[i];
     multiply(R_local_body, f->R_local_odom, R_odom_body);
     double xyzw[4];
     pose_quaternion(R_local_body, xyzw);

@@ -13,13 +13,21 @@
 #include "examples/common/pose.h"
 #include "vfront.h"
 
+/** Largest deviation of the yaw of a restart with which a pose is sent. Autopilots turn the velocity of ODOMETRY by its
+ *  quaternion: three deviations, 15 degrees, are a quarter of the phase margin of 60 degrees that position control has,
+ *  beyond which it circles. */
+#define ODOMETRY_YAW_SIGMA_MAX_RAD 0.087
+
+/** Pose of the body in the local frame that a first state has. Zeroed: the frame begins there. */
+typedef struct odometry_start {
+    double position_m[3], yaw_rad;
+    double sigma_m[3], sigma_yaw_rad;
+} odometry_start_t;
+
 /** Local frame in the odometry frame of the library. Zero it before the first state. */
 typedef struct odometry_frame {
     int is_set;
-    double yaw_rad;     /**< Of the first state beside the local frame: 0, or that of a pose to go on from. */
-    double origin_m[3]; /**< Position of the first state in the local frame: 0, likewise. */
-    double sigma_m[3];  /**< Their deviations: 0, likewise. */
-    double sigma_yaw_rad;
+    odometry_start_t start;
     double R_local_odom[9]; /**< Once is_set. */
     double first_m[3];      /**< Body's position in the odometry frame in the first state. */
 } odometry_frame_t;
@@ -44,9 +52,8 @@ typedef struct odometry_inputs {
     double stamp_sigma_s;    /**< Deviation of the state's time. */
 } odometry_inputs_t;
 
-/** Makes the next first state go on from a pose of the body, with deviations of its position and yaw. */
-void odometry_resume(odometry_frame_t *frame, const double position_m[3], double yaw_rad, const double sigma_m[3],
-                     double sigma_yaw_rad);
+/** Makes the next state the first one, which has this pose. */
+void odometry_resume(odometry_frame_t *frame, const odometry_start_t *start);
 
 /** State of the body. Sets the local frame where it is not set. */
 void odometry_of(odometry_t *out, odometry_frame_t *frame, const vfront_nav_t *nav, const odometry_inputs_t *inputs);

@@ -7,6 +7,7 @@
 /* Values of MAVLink's enumerations. */
 enum { AUTOPILOT_ARDUPILOT = 3, AUTOPILOT_NONE = 8 };
 enum { COMMAND_MESSAGE_INTERVAL = 511, RESULT_ACCEPTED = 0, RESULT_IN_PROGRESS = 5 };
+enum { AUTOPILOT_PX4 = 12, MODE_SAFETY_ARMED = 128 };
 enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f }; /* bits of fields_updated: what is wanted of it */
 
 #define REQUEST_NS 100000000u   /* between requests of TIMESYNC */
@@ -17,7 +18,10 @@ enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f }; /* bits of fields_updated: what is
 #define RAW_DELAY_SIGMA_S 4e-3 /* INS_GYRO_FILTER and INS_ACCEL_FILTER of 15 to 40 Hz */
 #define REFUSALS_MAX 3
 #define MOTION_HZ 20.0
-#define MOTION_NS 5000000000u /* between requests of it */
+#define MOTION_NS 1000000000u /* of silence before it is asked for again, and between requests */
+#define ACCURACY_HZ 1.0
+#define ARRIVAL_SIGMA_S 0.02  /* of a stamp that is the time of arrival: half of a period at the rate asked for */
+#define STAMP_NS 60000000000u /* farther from its arrival a stamp cannot be: the clock wrapped, or was set */
 #define TRIP_MAX_S 10e-3      /* longer round trips PX4 does not take */
 
 /** 1 for the autopilot that is configured. */
@@ -31,6 +35,7 @@ static void take_heartbeat(peer_t *p, const mavlink_message_t *m, uint64_t now_n
     if (m->as.heartbeat.autopilot[0] == AUTOPILOT_NONE) return;
     p->has_autopilot = 1;
     p->autopilot = m->as.heartbeat.autopilot[0];
+    p->is_armed = (m->as.heartbeat.base_mode[0] & MODE_SAFETY_ARMED) != 0;
     p->heartbeat_ns = now_ns;
 }
 
@@ -120,7 +125,18 @@ static void take_raw(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, imu
     take_sample(p, m->id, m->as.raw_imu.time_usec[0], rate, force, now_ns, samples);
 }
 
-static void take_motion(peer_motion_t *motion, const mavlink_message_t *m, uint64_t now_ns)
+/** Companion's time of a stamp; that of its arrival where the clock is not known. */
+static uint64_t stamp_of(const peer_t *p, uint32_t boot_ms, uint64_t now_ns, double *sigma_s)
+{
+    uint64_t t_ns;
+    if (timesync_local(&p->sync, (int64_t)boot_ms * 1000000, now_ns, &t_ns, sigma_s) && t_ns < now_ns + STAMP_NS &&
+        now_ns < t_ns + STAMP_NS)
+        return t_ns;
+    *sigma_s = ARRIVAL_SIGMA_S;
+    return now_ns;
+}
+
+static void take_motion(peer_t *p, const mavlink_message_t *m, uint64_t now_ns)
 {
     const float *a[6] = {m->as.attitude.roll,      m->as.attitude.pitch,      m->as.attitude.yaw,
                          m->as.attitude.rollspeed, m->as.attitude.pitchspeed, m->as.attitude.yawspeed};
@@ -129,16 +145,40 @@ static void take_motion(peer_motion_t *motion, const mavlink_message_t *m, uint6
     const int is_attitude = m->id == MAVLINK_ATTITUDE;
     for (int i = 0; i < 6; i++)
         if (!isfinite(is_attitude ? *a[i] : *b[i])) return;
+    peer_motions_t *motions = is_attitude ? &p->attitude : &p->position;
+    peer_motion_t *motion = &motions->motion[motions->count++ % PEER_MOTIONS];
     for (int i = 0; i < 3; i++) {
-        if (is_attitude) {
-            motion->euler_rad[i] = (double)*a[i];
-            motion->rate_rad_s[i] = (double)*a[3 + i];
-        } else {
-            motion->position_m[i] = (double)*b[i];
-            motion->velocity_mps[i] = (double)*b[3 + i];
-        }
+        motion->value[i] = (double)*(is_attitude ? a : b)[i];
+        motion->rate[i] = (double)*(is_attitude ? a : b)[3 + i];
     }
-    *(is_attitude ? &motion->attitude_ns : &motion->position_ns) = now_ns;
+    motion->t_ns = stamp_of(p, is_attitude ? m->as.attitude.time_boot_ms[0] : m->as.local_position.time_boot_ms[0],
+                            now_ns, &motion->stamp_sigma_s);
+    if (!is_attitude || !p->position.count) p->motion_ns = now_ns; /* an autopilot without a position sends none */
+}
+
+static void take_accuracy(peer_t *p, const mavlink_message_t *m, uint64_t now_ns)
+{
+    const double level_m = (double)m->as.estimator.pos_horiz_accuracy[0];
+    const double vertical_m = (double)m->as.estimator.pos_vert_accuracy[0];
+    if (!(level_m > 0.0) || !(vertical_m > 0.0) || !isfinite(level_m) || !isfinite(vertical_m)) return;
+    p->accuracy_m[0] = level_m;
+    p->accuracy_m[1] = vertical_m;
+    p->accuracy_ns = now_ns;
+}
+
+const peer_motion_t *peer_motion(const peer_motions_t *motions, uint64_t t_ns)
+{
+    const uint32_t held = motions->count < PEER_MOTIONS ? motions->count : PEER_MOTIONS;
+    const peer_motion_t *nearest = NULL;
+    uint64_t least_ns = UINT64_MAX;
+    for (uint32_t i = 1; i <= held; i++) { /* from the newest on */
+        const peer_motion_t *m = &motions->motion[(motions->count - i) % PEER_MOTIONS];
+        const uint64_t apart_ns = m->t_ns > t_ns ? m->t_ns - t_ns : t_ns - m->t_ns;
+        if (nearest && apart_ns >= least_ns) continue;
+        nearest = m;
+        least_ns = apart_ns;
+    }
+    return nearest;
 }
 
 static void take_ack(peer_t *p, const mavlink_message_t *m)
@@ -163,7 +203,8 @@ int peer_receive(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, imu_buf
     case MAVLINK_HIGHRES_IMU: take_highres(p, m, now_ns, samples); return 0;
     case MAVLINK_RAW_IMU: take_raw(p, m, now_ns, samples); return 0;
     case MAVLINK_ATTITUDE:
-    case MAVLINK_LOCAL_POSITION_NED: take_motion(&p->motion, m, now_ns); return 0;
+    case MAVLINK_LOCAL_POSITION_NED: take_motion(p, m, now_ns); return 0;
+    case MAVLINK_ESTIMATOR_STATUS: take_accuracy(p, m, now_ns); return 0;
     case MAVLINK_COMMAND_ACK: take_ack(p, m); return 0;
     default: return 0;
     }
@@ -199,6 +240,19 @@ static void ask_imu(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
     p->next_interval_ns = now_ns + INTERVAL_NS;
 }
 
+/** Attitude, position and, of PX4, their accuracy. Returns their number. */
+static int ask_motion(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
+{
+    int n = 0;
+    const int is_first = !p->next_motion_ns; /* what comes already may come more slowly than asked for */
+    if (!is_first && (now_ns < p->next_motion_ns || now_ns < p->motion_ns + MOTION_NS)) return 0;
+    ask_message(p, MAVLINK_ATTITUDE, MOTION_HZ, &out[n++]);
+    ask_message(p, MAVLINK_LOCAL_POSITION_NED, MOTION_HZ, &out[n++]);
+    if (p->autopilot == AUTOPILOT_PX4) ask_message(p, MAVLINK_ESTIMATOR_STATUS, ACCURACY_HZ, &out[n++]);
+    p->next_motion_ns = now_ns + MOTION_NS;
+    return n;
+}
+
 int peer_tick(peer_t *p, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES])
 {
     int n = 0;
@@ -206,17 +260,13 @@ int peer_tick(peer_t *p, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES])
     if (p->has_autopilot && now_ns > p->heartbeat_ns + PEER_SILENCE_NS) { /* it may come back as another one */
         p->has_autopilot = 0;
         p->answered = p->imu_id = 0;
+        p->next_motion_ns = 0;
     }
     if (!p->has_autopilot) return 0;
     if (now_ns >= p->next_request_ns) ask_time(p, now_ns, &out[n++]);
     const int silent = !p->imu_ns || now_ns > p->imu_ns + IMU_SILENCE_NS;
     if (p->settings.wants_imu && silent && now_ns >= p->next_interval_ns) ask_imu(p, now_ns, &out[n++]);
-    if (p->settings.wants_motion && now_ns >= p->next_motion_ns) {
-        ask_message(p, MAVLINK_ATTITUDE, MOTION_HZ, &out[n++]);
-        ask_message(p, MAVLINK_LOCAL_POSITION_NED, MOTION_HZ, &out[n++]);
-        p->next_motion_ns = now_ns + MOTION_NS;
-    }
-    return n;
+    return n + ask_motion(p, now_ns, &out[n]);
 }
 
 uint32_t peer_answers_needed(const peer_t *p)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * The autopilot at the other end of a link: who it is, its clock, the IMU samples that it sends.
+ * The autopilot at the other end of a link: who it is, its clock, its pose, the IMU samples that it sends.
  *
- * It is answered: TIMESYNC. It is asked: TIMESYNC, ten times a second, and where its IMU is wanted HIGHRES_IMU or, of
- * ArduPilot, RAW_IMU (SET_MESSAGE_INTERVAL), until it comes. Messages of another system or component than the one
+ * It is answered: TIMESYNC. It is asked: TIMESYNC, ten times a second, and by SET_MESSAGE_INTERVAL, until they come,
+ * ATTITUDE and LOCAL_POSITION_NED, of PX4 ESTIMATOR_STATUS, and where its IMU is wanted HIGHRES_IMU or, of ArduPilot,
+ * RAW_IMU. Messages of another system or component than the one
  * configured are counted, and nothing more.
  *
  * Stamps are those of the companion's clock, with which TIMESYNC is answered, and the autopilot adds its own offset. It
@@ -18,9 +19,11 @@
 #include "timesync.h"
 
 #define PEER_ANSWERS_PX4 500u
-#define PEER_SILENCE_NS 5000000000u /* without a heartbeat: the autopilot is gone */
-#define PEER_MESSAGES 4             /* most messages that a call sends back */
-#define PEER_COMPONENT 197u         /* of this program: MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
+#define PEER_SILENCE_NS 5000000000u  /* without a heartbeat: the autopilot is gone */
+#define PEER_MESSAGES 5              /* most messages that a call sends back */
+#define PEER_MOTIONS 16u             /* of late: 0.8 s at the rate that is asked for */
+#define PEER_ACCURACY_NS 3000000000u /* age from which on an accuracy is none: PX4 sends one a second */
+#define PEER_COMPONENT 197u          /* of this program: MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
 
 /** Settings. */
 typedef struct peer_settings {
@@ -28,16 +31,22 @@ typedef struct peer_settings {
     int wants_imu;             /**< 1: its samples are the IMU. */
     double imu_hz;             /**< Rate to ask for. */
     double imu_delay_s;        /**< By which its samples are late, by filters; negative: as such autopilots are. */
-    int wants_motion;          /**< 1: ATTITUDE and LOCAL_POSITION_NED are asked for. */
     int answers;               /**< TIMESYNC answers before stamps are sent; -1: as the autopilot needs. */
 } peer_settings_t;
 
-/** Attitude and position as the autopilot last sent them. */
+/** Attitude or position of the autopilot. */
 typedef struct peer_motion {
-    uint64_t attitude_ns, position_ns; /**< Companion's time; 0: none yet. */
-    double euler_rad[3], rate_rad_s[3];
-    double position_m[3], velocity_mps[3]; /**< NED. */
+    uint64_t t_ns;        /**< Companion's time of its stamp. */
+    double stamp_sigma_s; /**< Deviation of that. */
+    double value[3];      /**< Roll, pitch, yaw [rad], or position [m], NED. */
+    double rate[3];       /**< In body axes [rad/s], or velocity [m/s], NED. */
 } peer_motion_t;
+
+/** Those of late: the next one goes to count % PEER_MOTIONS. */
+typedef struct peer_motions {
+    peer_motion_t motion[PEER_MOTIONS];
+    uint32_t count;
+} peer_motions_t;
 
 /** Peer. Zero it, set settings, open the link. */
 typedef struct peer {
@@ -45,19 +54,23 @@ typedef struct peer {
     link_t link;
     int has_autopilot;     /**< 1: a heartbeat of it came. */
     uint8_t autopilot;     /**< Its kind: 3 ArduPilot, 12 PX4. */
+    int is_armed;          /**< 1: its motors may turn, by its last heartbeat. */
     uint64_t heartbeat_ns; /**< Of its last heartbeat. */
     uint32_t answered;     /**< Requests of its TIMESYNC answered while round trips take less than 10 ms. */
     timesync_t sync;
     uint64_t asked_ns[8]; /**< Requests that may still come back. */
     uint32_t asked;       /**< Requests so far. */
     uint64_t next_request_ns, next_interval_ns, next_motion_ns;
+    uint64_t motion_ns;    /**< When the later one of attitude and position came last; 0: none yet. */
     uint64_t imu_ns;       /**< When a sample came last. */
     uint32_t imu_id;       /**< Message with which samples come; 0: none yet. */
     uint32_t imu_refusals; /**< Of requests for HIGHRES_IMU: RAW_IMU is asked for then. */
     uint64_t unsynced;     /**< Samples dropped because its clock is not known. */
     uint64_t foreign;      /**< Messages of other systems or components. */
     int has_duplicate;     /**< 1: another companion of this component is on the link. */
-    peer_motion_t motion;
+    peer_motions_t attitude, position;
+    double accuracy_m[2]; /**< Its own deviations of its position: level, vertical. */
+    uint64_t accuracy_ns; /**< When they came; 0: none yet. */
 } peer_t;
 
 /** Takes a message that came at `now_ns`. Samples go into `samples`, where they are wanted. Returns the number of
@@ -83,6 +96,9 @@ int peer_knows_clock(const peer_t *peer, uint64_t now_ns);
 
 /** 1 once samples have come, or could have but for the clocks: which message they come with is known. */
 int peer_knows_imu(const peer_t *peer);
+
+/** The one whose stamp is nearest to a time, UINT64_MAX: the newest. NULL: none yet. */
+const peer_motion_t *peer_motion(const peer_motions_t *motions, uint64_t t_ns);
 
 /** Noise of the IMU with the resolution of its samples: 1 mg and 1 mrad/s of RAW_IMU. */
 void peer_add_resolution(const peer_t *peer, vfront_imu_noise_t *noise);

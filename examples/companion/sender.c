@@ -97,9 +97,22 @@ static int fail(sender_t *s, uint64_t now_ns, mavlink_message_t *out)
 /** Counts states that begin anew. */
 static void count_resets(sender_t *s, const vfront_nav_t *nav)
 {
-    if (s->has_resets && nav->reset_counter != s->nav_resets) s->reset_counter++;
+    if (s->has_resets && nav->reset_counter != s->nav_resets) s->resets_due++;
     s->nav_resets = nav->reset_counter;
     s->has_resets = 1;
+}
+
+/** 1: the yaw is certain enough for position control. */
+static int is_sure(const sender_t *s) { return s->frame.start.sigma_yaw_rad <= ODOMETRY_YAW_SIGMA_MAX_RAD; }
+
+/** A failure, also where it is the first message of all: with the last number of the process before. */
+static int be_unsure(sender_t *s, const odometry_t *o, uint64_t now_ns, mavlink_message_t *out)
+{
+    if (!s->stamp_ns) {
+        s->last = *o;
+        s->is_sending = 1;
+    }
+    return fail(s, now_ns, out);
 }
 
 static int send(sender_t *s, const vfront_nav_t *nav, const imu_buffer_t *samples, uint64_t now_ns,
@@ -112,6 +125,11 @@ static int send(sender_t *s, const vfront_nav_t *nav, const imu_buffer_t *sample
     in.rate_sigma_rad_s = s->settings.noise.gyro_density * sqrt(s->settings.noise.rate_hz);
     odometry_of(&o, &s->frame, nav, &in);
     if (!is_sound(&o)) return fail(s, now_ns, out);
+    if (!is_sure(s)) return be_unsure(s, &o, now_ns, out);
+    if (s->resets_due > 0) {
+        s->reset_counter++;
+        s->resets_due--;
+    }
     const int quality = nav->quality < 1 ? 1 : nav->quality > 100 ? 100 : (int)nav->quality;
     fill_odometry(out, &o, s->reset_counter, quality);
     if (s->settings.has_vision_position) fill_vision(out + 1, &o, s->reset_counter);
@@ -176,7 +194,6 @@ static void measure(sender_t *s, const vfront_nav_t *nav, uint64_t now_ns)
 int sender_state(sender_t *s, const vfront_nav_t *nav, const imu_buffer_t *samples, uint64_t now_ns,
                  mavlink_message_t out[SENDER_MESSAGES])
 {
-    const uint8_t resets = s->reset_counter;
     if (!state_is_valid(nav->state)) return fail(s, now_ns, out);
     if (now_ns > nav->t_ns + SENDER_STALE_NS) {
         s->stale++;
@@ -187,7 +204,7 @@ int sender_state(sender_t *s, const vfront_nav_t *nav, const imu_buffer_t *sampl
     s->nav = *nav;
     s->has_state = 1;
     if (nav->t_ns <= s->stamp_ns) return 0; /* messages of later times are out: it counts from the next one on */
-    if (!is_due(s, nav->t_ns) && s->is_sending && s->reset_counter == resets) return 0;
+    if (!is_due(s, nav->t_ns) && s->is_sending && !s->resets_due) return 0;
     return send(s, nav, samples, now_ns, out);
 }
 
@@ -207,9 +224,22 @@ uint64_t sender_next_ns(const sender_t *s)
     return next_ns < stale_ns ? next_ns : stale_ns;
 }
 
-void sender_resume(sender_t *s, const double position_m[3], double yaw_rad, const double sigma_m[3],
-                   double sigma_yaw_rad, uint8_t reset_counter)
+void sender_follow(sender_t *s, uint8_t last)
 {
-    odometry_resume(&s->frame, position_m, yaw_rad, sigma_m, sigma_yaw_rad);
-    s->reset_counter = (uint8_t)(reset_counter + 1);
+    s->reset_counter = last;
+    s->resets_due = 2;
 }
+
+void sender_restart(sender_t *s)
+{
+    memset(&s->frame, 0, sizeof s->frame);
+    s->has_resets = s->has_state = 0;
+    if (!s->resets_due) s->resets_due = 1;
+}
+
+int sender_needs_start(const sender_t *s, const vfront_nav_t *nav)
+{
+    return state_is_valid(nav->state) && (!s->frame.is_set || !is_sure(s));
+}
+
+void sender_resume(sender_t *s, const odometry_start_t *start) { odometry_resume(&s->frame, start); }

@@ -9,7 +9,10 @@
  *   LOST, values that are none, no state in time    quality -1 in one message, whose variances are so large that it
  *                                                   does nothing even where quality is not looked at; then silence
  *   a state that begins anew                        reset_counter rises by one, modulo 256, in its first message
- *   a restart of this program                       the last pose goes on, reset_counter rises by one
+ *   a restart of this program, or of the library    the pose that resume.h gives goes on; nothing but the one message
+ *                                                   of failure while its yaw is too uncertain (odometry.h)
+ *   a start of this program                         reset_counter rises in the first and in the second message:
+ *                                                   whatever number came last from a process before, a change is seen
  *
  * Times of messages rise strictly. No message has a value that is not finite.
  */
@@ -48,6 +51,7 @@ typedef struct sender {
     int has_resets;                          /**< 1: nav_resets is known. */
     uint32_t nav_resets;                     /**< reset_counter of the last state. */
     uint8_t reset_counter;                   /**< Of messages. */
+    int resets_due;                          /**< Messages to come in which it rises by one each. */
     uint64_t stamp_ns;                       /**< Time of the last message; later ones follow. */
     uint64_t sent, failures, carried, stale; /**< Messages by kind; states that came too late. */
 } sender_t;
@@ -69,8 +73,16 @@ int sender_tick(sender_t *sender, const imu_buffer_t *samples, uint64_t now_ns, 
 /** When sender_tick() has something to do next [ns]; UINT64_MAX: nothing before the next result. */
 uint64_t sender_next_ns(const sender_t *sender);
 
-/** Goes on from the last pose of a sender before. sigma_m, sigma_yaw_rad: what it is off by since. */
-void sender_resume(sender_t *sender, const double position_m[3], double yaw_rad, const double sigma_m[3],
-                   double sigma_yaw_rad, uint8_t reset_counter);
+/** First call of a process: messages follow those of a process before. last: its last reset_counter, or what may be. */
+void sender_follow(sender_t *sender, uint8_t last);
+
+/** The library was reset: the next state is a first one. */
+void sender_restart(sender_t *sender);
+
+/** 1: sender_resume() is to come before this state, a first one or one after a start with an uncertain yaw. */
+int sender_needs_start(const sender_t *sender, const vfront_nav_t *nav);
+
+/** The next state has this pose. */
+void sender_resume(sender_t *sender, const odometry_start_t *start);
 
 #endif

@@ -126,9 +126,10 @@ def against_replay(companion, replay, folder):
         worst[1] = max(worst[1], *(abs(R[i][j] - row[3][i][j]) for i in range(3) for j in range(3)))
         worst[2] = max(worst[2], *(abs(a - b) for a, b in zip((m.vx, m.vy, m.vz), row[2])))
         expect(m.frame_id == 20 and m.child_frame_id == 12 and m.estimator_type == 3, "frames or estimator")
-        expect(m.quality == row[5] and m.reset_counter == 0, f"quality {m.quality}, not {row[5]}")
+        expect(m.quality == row[5], f"quality {m.quality}, not {row[5]}")
         expect(all(math.isfinite(v) for v in list(m.pose_covariance) + list(m.velocity_covariance)), "a covariance that is not finite")
         expect(all(m.pose_covariance[i] > 0 and m.velocity_covariance[i] > 0 for i in (0, 6, 11, 15, 18, 20)), "a variance that is not above 0")
+    expect([m.reset_counter for m in sent] == [1] + [2] * (len(sent) - 1), "reset_counter: a new one in the first message and in the second")
     print(f"{len(sent)} ODOMETRY beside replay's states: position {worst[0]:.1e} m, rotation {worst[1]:.1e}, velocity {worst[2]:.1e} m/s")
     expect(worst[0] < 1e-5 and worst[1] < 1e-5 and worst[2] < 1e-4, "not those of replay's states")
     kinds = {m.get_type() for m in messages_of(data[0])}
@@ -214,8 +215,8 @@ class Autopilot:
     """PX4, as far as the companion sees it, on a socket. Its clock is 1000 s ahead, and SLOW times as slow as the machine's, as the companion's is here."""
     AHEAD_NS = 1000 * 10**9
 
-    def __init__(self, kind=12):
-        self.kind = kind # of HEARTBEAT: 12 PX4, 3 ArduPilot
+    def __init__(self, kind=12, mode=0):
+        self.kind, self.mode = kind, mode # of HEARTBEAT: 12 PX4, 3 ArduPilot; 128 armed
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
@@ -238,7 +239,7 @@ class Autopilot:
         at = time.monotonic()
         if beats and at >= self.next["beat"]:
             self.next["beat"] = at + 1.0
-            self.send(mav.MAVLink_heartbeat_message(2, self.kind, 0, 0, 4, 3))
+            self.send(mav.MAVLink_heartbeat_message(2, self.kind, self.mode, 0, 4, 3))
         if beats and at >= self.next["sync"]:
             self.next["sync"] = at + 0.05
             self.send(mav.MAVLink_timesync_message(0, self.now()))
@@ -346,17 +347,47 @@ def with_the_autopilots_imu(companion, replay, folder):
     expect("vision: another companion 1/197 on link 1" in texts and "vision: link 1: signed messages are refused" in texts, f"a rival, or signed messages, were not named: {texts}")
 
 
+def in_flight(companion):
+    """A start while the autopilot is armed: nothing is sent before its pose is there; then that pose goes on."""
+    pilot, position, yaw = Autopilot(kind=3, mode=128), (7.0, -3.0, -1.5), 2.0
+    process = subprocess.Popen([companion, "--source", "synthetic:160x120", "--link", f"udp:127.0.0.1:{pilot.port}", "--quiet", "--slow", str(SLOW)],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end, waited, sent_ms = time.monotonic() + 60.0, False, 0
+    while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 10 and process.poll() is None:
+        pilot.turn()
+        waited |= any("waits for the autopilot's ATTITUDE" in m.text for _, m in pilot.of("STATUSTEXT"))
+        now_ms = pilot.now() // 10**6
+        if waited and now_ms >= sent_ms + 20:
+            expect(sent_ms > 0 or not pilot.of("ODOMETRY"), "ODOMETRY of a pose that nobody knows")
+            sent_ms = now_ms
+            pilot.send(mav.MAVLink_attitude_message(now_ms, 0.0, 0.0, yaw, 0.0, 0.0, 0.0))
+            pilot.send(mav.MAVLink_local_position_ned_message(now_ms, *position, 0.0, 0.0, 0.0))
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    asked = {int(m.param1) for _, m in pilot.of("COMMAND_LONG") if m.command == 511}
+    expect(asked == {30, 32}, f"asked for {asked}")
+    sent = [m for _, m in pilot.of("ODOMETRY")]
+    if not expect(waited and sent, f"a start in flight: {'waited' if waited else 'did not wait'}, {len(sent)} ODOMETRY: {err[-300:]}"):
+        return
+    first, R = sent[0], matrix(*sent[0].q)
+    apart, turned = max(abs(a - b) for a, b in zip((first.x, first.y, first.z), position)), abs(math.atan2(R[1][0], R[0][0]) - yaw)
+    print(f"a start in flight: {apart:.3f} m, {math.degrees(turned):.2f} degrees from the autopilot's pose, deviations {math.sqrt(first.pose_covariance[0]):.2f} m, "
+          f"{math.degrees(math.sqrt(first.pose_covariance[20])):.1f} degrees")
+    expect(apart < 1e-3 and turned < 1e-3 and first.quality > 0, "the autopilot's pose does not go on")
+    expect(0.38 < math.sqrt(first.pose_covariance[0]) < 0.45 and 0.9 < math.degrees(math.sqrt(first.pose_covariance[20])) < 2.0, "deviations")
+
+
 def again(companion, folder, last):
-    """A new start: the pose that the run before kept goes on, and reset_counter rises."""
+    """A new start without an autopilot, on the ground: reset_counter goes on; the kept pose does where its yaw is still certain."""
     run(companion, "--source", "synthetic:160x120", "--slow", str(SLOW), "--frames", "14", "--link", f"file:{folder}/again", "--keep", f"{folder}/keep", "--quiet")
     sent = [m for m in messages_of((folder / "again").read_bytes()) if m.get_type() == "ODOMETRY"]
     if not expect(sent, "no ODOMETRY after a new start") or not last:
         return
     first = sent[0]
     apart = max(abs(a - b) for a, b in zip((first.x, first.y, first.z), (last.x, last.y, last.z)))
-    print(f"a new start: {apart:.2f} m from the last pose, deviation {math.sqrt(first.pose_covariance[0]):.2f} m, reset_counter {first.reset_counter}")
-    expect(apart < 3.0 and first.pose_covariance[0] > 0.01, "the pose does not go on")
-    expect(first.reset_counter == 1 and all(m.reset_counter == 1 for m in sent), "reset_counter")
+    print(f"a new start: {apart:.2f} m from the last pose, deviation {math.sqrt(first.pose_covariance[0]):.2f} m, reset_counter {last.reset_counter} to {first.reset_counter}")
+    expect(apart < 3.0 or max(abs(first.x), abs(first.y), abs(first.z)) < 1e-6, "neither the pose nor a new frame")
+    expect([m.reset_counter for m in sent] == [(last.reset_counter + k) % 256 for k in [1] + [2] * (len(sent) - 1)], "reset_counter")
 
 
 def obstacles(companion, folder):
@@ -385,6 +416,7 @@ def main():
         goes_on(companion, pathlib.Path(folder))
         with_the_autopilots_imu(companion, replay, pathlib.Path(folder))
         again(companion, pathlib.Path(folder), over_loopback(companion, replay, pathlib.Path(folder)))
+        in_flight(companion)
         for small in sys.argv[3:]:
             obstacles(os.path.abspath(small), pathlib.Path(folder))
     print("FAILED" if FAULTS else "flies")

@@ -75,7 +75,7 @@ static void body_of(double out[OUT], const vfront_nav_t *nav, const odometry_inp
     apply(u, R, lever);
     for (int i = 0; i < 3; i++) p[i] = nav->position_m[i] + error[i] + u[i] - f->first_m[i];
     apply(out, f->R_local_odom, p);
-    for (int i = 0; i < 3; i++) out[i] += f->origin_m[i];
+    for (int i = 0; i < 3; i++) out[i] += f->start.position_m[i];
     multiply(Rb, R, R_imu_body);
     multiply(R_local_body, f->R_local_odom, Rb);
     out[3] = atan2(R_local_body[7], R_local_body[8]);
@@ -297,7 +297,8 @@ static void test_lever(void **state)
 /** After a restart pose and heading go on, and what is not known of them is in the covariance. */
 static void test_resume(void **state)
 {
-    const double place[3] = {10.0, -4.0, -2.0}, sigma[3] = {0.5, 0.4, 0.3};
+    const odometry_start_t start = {{10.0, -4.0, -2.0}, 0.5, {0.5, 0.4, 0.3}, 0.1};
+    const double *place = start.position_m, *sigma = start.sigma_m;
     vfront_nav_t nav;
     odometry_inputs_t in;
     odometry_frame_t frame;
@@ -305,7 +306,7 @@ static void test_resume(void **state)
     (void)state;
     level(&nav, &in);
     set_attitude(&nav, 0.0, 0.0, 0.7); /* wherever the new odometry frame points */
-    odometry_resume(&frame, place, 0.5, sigma, 0.1);
+    odometry_resume(&frame, &start);
     odometry_of(&o, &frame, &nav, &in);
     for (int i = 0; i < 3; i++) {
         assert_true(fabs(o.position_m[i] - place[i]) < 1e-12);

@@ -62,6 +62,14 @@ static int serve(uint64_t now_ns)
     return requests;
 }
 
+/** Its attitude and position. */
+static void move(uint64_t now_ns)
+{
+    const mavlink_message_t a = from_autopilot(MAVLINK_ATTITUDE), p = from_autopilot(MAVLINK_LOCAL_POSITION_NED);
+    take(&a, now_ns);
+    take(&p, now_ns);
+}
+
 /** Its request of a time, which is answered. */
 static void ask(uint64_t now_ns)
 {
@@ -151,7 +159,7 @@ static void test_answers(void **state)
     m.as.timesync.ts1[0] = 777; /* of another companion */
     assert_int_equal(take(&m, 1000 * MS), 0);
     assert_int_equal(peer.sync.count, 0);
-    assert_int_equal(peer_tick(&peer, 1000 * MS, out), 1);
+    assert_int_equal(peer_tick(&peer, 1000 * MS, out), 4); /* the time comes first */
     m.as.timesync.ts1[0] = out[0].as.timesync.ts1[0];
     m.as.timesync.tc1[0] = (int64_t)(AHEAD_NS + 1001 * MS);
     take(&m, 1002 * MS);
@@ -239,13 +247,17 @@ static void test_requests(void **state)
     (void)state;
     begin(1);
     heartbeat(12, t);
-    assert_int_equal(peer_tick(&peer, t, out), 2);
+    assert_int_equal(peer_tick(&peer, t, out), 5); /* TIMESYNC, samples, attitude, position, accuracy */
     assert_int_equal(out[1].id, MAVLINK_COMMAND_LONG);
     assert_int_equal(out[1].as.command.command[0], 511);
+    assert_true(out[2].as.command.param1[0] == 30.0f && out[2].as.command.param2[0] == 50000.0f);
+    assert_true(out[3].as.command.param1[0] == 32.0f && out[4].as.command.param1[0] == 230.0f);
+    move(t);
     assert_true(out[1].as.command.param1[0] == 105.0f && out[1].as.command.param2[0] == 5000.0f);
     int requests = 0;
     for (int i = 0; i < 45; i++) {
         t += 100 * MS;
+        move(t);
         if (i % 10 == 0) heartbeat(12, t);
         requests += serve(t);
     }
@@ -254,6 +266,7 @@ static void test_requests(void **state)
     ack.as.ack.command[0] = 511;
     ack.as.ack.result[0] = 3; /* unsupported */
     for (int i = 0; i < 3; i++) take(&ack, t);
+    move(t + 1000 * MS);
     assert_int_equal(peer_tick(&peer, t + 1000 * MS, out), 2);
     assert_true(out[1].as.command.param1[0] == 27.0f);
     mavlink_message_t m = from_autopilot(MAVLINK_RAW_IMU);
@@ -261,14 +274,18 @@ static void test_requests(void **state)
     t += 1900 * MS;
     heartbeat(12, t);
     take(&m, t);
+    move(t);
     for (int i = 0; i < 9; i++) assert_int_equal(serve(t + (uint64_t)i * 100 * MS), 0);
     begin(1);
     heartbeat(3, t);
-    assert_int_equal(peer_tick(&peer, t, out), 2);
+    assert_int_equal(peer_tick(&peer, t, out), 4);
     assert_true(out[1].as.command.param1[0] == 27.0f);
     begin(0);
     heartbeat(3, t);
-    assert_int_equal(peer_tick(&peer, t, out), 1); /* TIMESYNC alone */
+    assert_int_equal(peer_tick(&peer, t, out), 3); /* of ArduPilot no accuracy: it has none */
+    move(t + 500 * MS);
+    for (int i = 6; i < 14; i++) assert_int_equal(serve(t + (uint64_t)i * 100 * MS), 0);
+    assert_int_equal(serve(t + 1600 * MS), 2); /* a second of silence */
 }
 
 static void test_motion(void **state)
@@ -276,24 +293,73 @@ static void test_motion(void **state)
     mavlink_message_t m = from_autopilot(MAVLINK_ATTITUDE);
     (void)state;
     begin(0);
+    assert_null(peer_motion(&peer.attitude, 5 * MS));
     m.as.attitude.roll[0] = 0.5f;
     m.as.attitude.yawspeed[0] = 0.25f;
     take(&m, 5 * MS);
-    assert_true(peer.motion.attitude_ns == 5 * MS && peer.motion.euler_rad[0] == 0.5 &&
-                peer.motion.rate_rad_s[2] == 0.25);
+    const peer_motion_t *a = peer_motion(&peer.attitude, UINT64_MAX);
+    assert_true(a->t_ns == 5 * MS && a->value[0] == 0.5 && a->rate[2] == 0.25 && a->stamp_sigma_s == 0.02);
     m = from_autopilot(MAVLINK_LOCAL_POSITION_NED);
     m.as.local_position.z[0] = -1.5f;
     take(&m, 6 * MS);
-    assert_true(peer.motion.position_ns == 6 * MS && peer.motion.position_m[2] == -1.5);
     m.as.local_position.z[0] = NAN;
     take(&m, 7 * MS);
-    assert_true(peer.motion.position_ns == 6 * MS && peer.motion.position_m[2] == -1.5);
+    a = peer_motion(&peer.position, UINT64_MAX);
+    assert_true(peer.position.count == 1 && a->t_ns == 6 * MS && a->value[2] == -1.5);
+    for (int i = 0; i < 40; i++) { /* the nearest of those of late, whatever the order they came in */
+        m.as.local_position.z[0] = (float)i;
+        take(&m, (uint64_t)(100 + 10 * i) * MS);
+    }
+    assert_true(peer_motion(&peer.position, 414 * MS)->value[2] == 31.0);
+    assert_true(peer_motion(&peer.position, 416 * MS)->value[2] == 32.0);
+    assert_true(peer_motion(&peer.position, 900 * MS)->value[2] == 39.0);
+    assert_true(peer_motion(&peer.position, 0)->value[2] == 24.0); /* older ones are gone */
+}
+
+/** Stamps of its clock, once that is known; accuracies of PX4; armed or not. */
+static void test_motion_stamps(void **state)
+{
+    mavlink_message_t m = from_autopilot(MAVLINK_ATTITUDE);
+    uint64_t t = 1000 * MS;
+    (void)state;
+    begin(0);
+    heartbeat(12, t);
+    for (int i = 0; i < 30; i++, t += 100 * MS) {
+        if (i % 10 == 0) heartbeat(12, t);
+        serve(t);
+    }
+    m.as.attitude.time_boot_ms[0] = (uint32_t)((t + AHEAD_NS) / MS - 80); /* 80 ms under way */
+    take(&m, t);
+    const peer_motion_t *a = peer_motion(&peer.attitude, UINT64_MAX);
+    assert_in_range(a->t_ns, t - 82 * MS, t - 78 * MS);
+    assert_true(a->stamp_sigma_s < 3e-3);
+    m.as.attitude.time_boot_ms[0] = 17; /* it cannot be: the time of arrival, less sure */
+    take(&m, t + 10 * MS);
+    a = peer_motion(&peer.attitude, UINT64_MAX);
+    assert_true(a->t_ns == t + 10 * MS && a->stamp_sigma_s == 0.02);
+    m.as.attitude.time_boot_ms[0] = (uint32_t)((t + AHEAD_NS) / MS + 90000); /* of the future, likewise */
+    take(&m, t + 11 * MS);
+    a = peer_motion(&peer.attitude, UINT64_MAX);
+    assert_true(a->t_ns == t + 11 * MS && a->stamp_sigma_s == 0.02);
+    m = from_autopilot(MAVLINK_ESTIMATOR_STATUS);
+    m.as.estimator.pos_horiz_accuracy[0] = 0.5f;
+    take(&m, t);
+    assert_true(peer.accuracy_ns == 0); /* one of them is missing */
+    m.as.estimator.pos_vert_accuracy[0] = 0.25f;
+    take(&m, t);
+    assert_true(peer.accuracy_ns == t && peer.accuracy_m[0] == 0.5 && peer.accuracy_m[1] == 0.25);
+    m = from_autopilot(MAVLINK_HEARTBEAT);
+    m.as.heartbeat.autopilot[0] = 12;
+    assert_false(peer.is_armed);
+    m.as.heartbeat.base_mode[0] = 128 | 16;
+    take(&m, t);
+    assert_true(peer.is_armed);
 }
 
 /** Messages whose fields are all random, of any sender. */
 static void test_random(void **state)
 {
-    static const uint32_t ids[] = {0, 27, 30, 32, 48, 76, 77, 102, 105, 111, 253, 330, 331, 9999};
+    static const uint32_t ids[] = {0, 27, 30, 32, 48, 76, 77, 102, 105, 111, 230, 253, 330, 331, 9999};
     uint64_t now = 1000 * MS;
     (void)state;
     shake(9);
@@ -302,7 +368,7 @@ static void test_random(void **state)
         mavlink_message_t m;
         uint64_t *words = (uint64_t *)(void *)&m.as;
         for (size_t k = 0; k < sizeof m.as / 8; k++) words[k] = roll64();
-        m.id = ids[roll64() % 14];
+        m.id = ids[roll64() % 15];
         m.sequence = 0;
         m.system = (uint8_t)(roll64() % 16 ? 1 : roll64());
         m.component = (uint8_t)(roll64() % 16 ? 1 : roll64());
@@ -315,9 +381,15 @@ static void test_random(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_foreign_messages), cmocka_unit_test(test_relate),  cmocka_unit_test(test_slow),
-        cmocka_unit_test(test_answers),          cmocka_unit_test(test_highres), cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_requests),         cmocka_unit_test(test_motion),  cmocka_unit_test(test_random)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_foreign_messages),
+                                       cmocka_unit_test(test_relate),
+                                       cmocka_unit_test(test_slow),
+                                       cmocka_unit_test(test_answers),
+                                       cmocka_unit_test(test_highres),
+                                       cmocka_unit_test(test_raw),
+                                       cmocka_unit_test(test_requests),
+                                       cmocka_unit_test(test_motion),
+                                       cmocka_unit_test(test_motion_stamps),
+                                       cmocka_unit_test(test_random)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

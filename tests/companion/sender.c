@@ -219,16 +219,76 @@ static void test_unsound(void **state)
     }
 }
 
+static const odometry_start_t start = {{5.0, 6.0, -7.0}, 1.0, {0.1, 0.1, 0.1}, 0.05};
+
 static void test_restart(void **state)
 {
-    const double place[3] = {5.0, 6.0, -7.0}, sigma[3] = {0.1, 0.1, 0.1};
+    const vfront_nav_t nav = nav_at(1000u * MS, VFRONT_NAV_GOOD), none = nav_at(1000u * MS, VFRONT_NAV_INITIALISING);
     (void)state;
     begin();
-    sender_resume(&sender, place, 1.0, sigma, 0.05, 255);
+    sender_follow(&sender, 254);
+    assert_false(sender_needs_start(&sender, &none));
+    assert_true(sender_needs_start(&sender, &nav));
+    sender_resume(&sender, &start);
     assert_int_equal(state_at(1000u * MS, VFRONT_NAV_GOOD), 1);
-    assert_int_equal(out[0].as.odometry.reset_counter[0], 0); /* 256 */
+    assert_int_equal(out[0].as.odometry.reset_counter[0], 255);
     assert_true(fabsf(out[0].as.odometry.x[0] - 5.0f) < 1e-6f && fabsf(out[0].as.odometry.z[0] + 7.0f) < 1e-6f);
     assert_true(fabs(2.0 * atan2((double)out[0].as.odometry.q[3], (double)out[0].as.odometry.q[0]) - 1.0) < 1e-6);
+    assert_false(sender_needs_start(&sender, &nav));
+    assert_int_equal(state_at(1010u * MS, VFRONT_NAV_GOOD), 1); /* at once, though 50 Hz are enough */
+    assert_int_equal(out[0].as.odometry.reset_counter[0], 0);
+    assert_int_equal(state_at(1020u * MS, VFRONT_NAV_GOOD), 0);
+    sender_restart(&sender); /* the library was reset: a first state again, its number another one */
+    assert_true(sender_needs_start(&sender, &nav));
+    assert_int_equal(state_at(1033u * MS, VFRONT_NAV_GOOD), 1);
+    assert_int_equal(out[0].as.odometry.reset_counter[0], 1);
+}
+
+/** Whatever number a process before sent last, a change is seen in the first two messages, and none after. */
+static void test_follows_any(void **state)
+{
+    (void)state;
+    for (int before = 0; before < 256; before++)
+        for (int guess = 0; guess < 256; guess++) {
+            int seen = before, changes = 0;
+            begin();
+            sender_follow(&sender, (uint8_t)guess);
+            for (uint64_t i = 0; i < 4; i++) {
+                const vfront_nav_t nav = nav_at((1000u + 33u * i) * MS, VFRONT_NAV_GOOD);
+                assert_int_equal(sender_state(&sender, &nav, &samples, nav.t_ns, out), 1);
+                const int number = out[0].as.odometry.reset_counter[0];
+                if (i < 2)
+                    changes += number != seen;
+                else
+                    assert_int_equal(number, seen);
+                seen = number;
+            }
+            assert_true(changes >= 1);
+        }
+}
+
+/** While the yaw is uncertain one message of failure, with the number of the process before, and silence. */
+static void test_uncertain_yaw(void **state)
+{
+    odometry_start_t unsure = start;
+    (void)state;
+    unsure.sigma_yaw_rad = 1.01 * ODOMETRY_YAW_SIGMA_MAX_RAD;
+    begin();
+    sender_follow(&sender, 7);
+    sender_resume(&sender, &unsure);
+    assert_int_equal(state_at(1000u * MS, VFRONT_NAV_GOOD), 1);
+    assert_int_equal(out[0].as.odometry.quality[0], -1);
+    assert_int_equal(out[0].as.odometry.reset_counter[0], 7);
+    assert_true(out[0].as.odometry.pose_covariance[20] > 1e5f);
+    for (uint64_t i = 1; i < 20; i++) {
+        const vfront_nav_t nav = nav_at((1000u + 33u * i) * MS, VFRONT_NAV_GOOD);
+        assert_true(sender_needs_start(&sender, &nav));
+        assert_int_equal(state_at(nav.t_ns, VFRONT_NAV_GOOD) + ticks(nav.t_ns + LAG_NS, nav.t_ns + 33u * MS), 0);
+    }
+    sender_resume(&sender, &start);
+    assert_int_equal(state_at(2000u * MS, VFRONT_NAV_GOOD), 1);
+    assert_int_equal(out[0].as.odometry.quality[0], 80);
+    assert_int_equal(out[0].as.odometry.reset_counter[0], 8);
 }
 
 static void test_vision_position(void **state)
@@ -271,8 +331,9 @@ static void test_random(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates),   cmocka_unit_test(test_carried),         cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_lost),    cmocka_unit_test(test_stale),           cmocka_unit_test(test_unsound),
-        cmocka_unit_test(test_restart), cmocka_unit_test(test_vision_position), cmocka_unit_test(test_random)};
+        cmocka_unit_test(test_rates),   cmocka_unit_test(test_carried),        cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_lost),    cmocka_unit_test(test_stale),          cmocka_unit_test(test_unsound),
+        cmocka_unit_test(test_restart), cmocka_unit_test(test_follows_any),    cmocka_unit_test(test_uncertain_yaw),
+        cmocka_unit_test(test_random),  cmocka_unit_test(test_vision_position)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

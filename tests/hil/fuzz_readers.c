@@ -72,7 +72,7 @@ static int read_mavlink(uint8_t *data, size_t bytes)
     mavlink_message_t m, out[PEER_MESSAGES];
     const uint8_t *at = data;
     int taken = 0;
-    peer.settings = (peer_settings_t){.system = 1, .component = 1, .wants_imu = 1, .wants_motion = 1, .imu_hz = 200.0};
+    peer.settings = (peer_settings_t){.system = 1, .component = 1, .wants_imu = 1, .imu_hz = 200.0};
     while (mavlink_parse(&parser, &at, &bytes, &m)) {
         taken++;
         now_ns += 1 + roll64() % 5000000;
