@@ -15,6 +15,8 @@
 #include "paced.h"
 #include "rules.h"
 
+#define DEGREES 57.29577951308232 /* of a radian */
+
 static const char help[] =
     "usage: hil-bench [options] [DATASET]\n"
     "\n"
@@ -327,6 +329,15 @@ static void print_pace(const loop_t *l)
            l->messages ? (double)l->answers_ns * 1e-6 / l->messages : 0.0);
 }
 
+static void print_restart(const loop_t *l)
+{
+    const truth_errors_t *a = &l->after;
+    printf("%-30s before it %.3f m; from %.2f s after it: %.3f m (the pilot %.3f), %.1f deg, %.1f sigmas of %.2f m, "
+           "%.1f deg\n",
+           "", l->before.worst_m, l->resumed_s, a->worst_m, l->own_m, a->worst_rad * DEGREES, a->worst_sigmas,
+           a->sigma_m, a->sigma_yaw_rad * DEGREES);
+}
+
 static int fly_row(struct bench *b, const loop_rule_t *r)
 {
     static char text[1 << 16];
@@ -339,6 +350,7 @@ static int fly_row(struct bench *b, const loop_rule_t *r)
                          .width_px = b->width_px,
                          .height_px = b->height_px,
                          .has_wall = r->has_wall,
+                         .restart = r->restart,
                          .is_real_time = b->real_time,
                          .frames = loop_frames(r, b->seconds),
                          .seed = 1};
@@ -352,6 +364,7 @@ static int fly_row(struct bench *b, const loop_rule_t *r)
         printf("%-30s FAILED: %s\n", r->name, error);
     else
         print_flight(r, &v);
+    if (r->restart.away_ms && !r->restart.has_no_pose && !error) print_restart(&l);
     if (b->real_time && !error) print_pace(&l);
     if (b->real_time && !error && l.behind_ns > LOOP_BEHIND_NS)
         error = "not in real time: this computer, or the board, is too slow";

@@ -13,7 +13,7 @@
 
 #include "examples/replay/calibration.h"
 #include "examples/companion/obstacles.h"
-#include "examples/companion/sender.h"
+#include "examples/companion/resume.h"
 #include "examples/companion/trust.h"
 #include "examples/common/message.h"
 #include "examples/recording/crc.h"
@@ -35,7 +35,8 @@
 #define GAPS_MAX 32     /* of a frame that are asked for at a time */
 #define DATAGRAM_MS 20  /* without a datagram */
 #define LINE_MS 100     /* without a message of the line */
-#define COMPONENT 197   /* MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
+#define KEEP_NS 100000000u
+#define COMPONENT 197 /* MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
 
 static const char help[] =
     "usage: hil-board [options]\n"
@@ -50,6 +51,7 @@ static const char help[] =
     "  --line LINK         samples of the IMU come, and MAVLink goes, over udp:HOST:PORT:LOCAL or "
     "serial:DEVICE:BAUD,\n"
     "                      where the bench has a line, too\n"
+    "  --keep FILE         pose of the last session, from which a flight that restarts the board may go on\n"
     "  --port WHICH        auto, host or cuda; auto is cuda if a usable GPU is present\n"
     "  --once              end after one session\n"
     "  --help              print this help\n"
@@ -60,7 +62,7 @@ static vfront_t vf;
 static volatile sig_atomic_t stopped;
 
 struct board {
-    const char *listen, *peer, *line_name;
+    const char *listen, *peer, *line_name, *keep;
     uint16_t number; /* of the port that it listens at */
     vfront_port_t port;
     int once;
@@ -70,6 +72,11 @@ struct board {
     sender_t sender;
     imu_buffer_t samples;
     trust_t trust;
+    peer_t autopilot; /* of the bench */
+    mavlink_parser_t parser;
+    checkpoint_t kept, checkpoint; /* of the session, or the state, before; of this one */
+    int has_kept, keeps;           /* 1: kept is one; the file is written */
+    uint64_t keep_ns;
     vfront_camera_t seen; /* camera 0 of the results */
     pose_t T_body_cam;    /* its pose on the body */
     uint8_t sequence;     /* of MAVLink messages */
@@ -99,6 +106,7 @@ static int read_option(struct board *b, const char *name, const char *value)
     if (strcmp(name, "--listen") == 0) return b->listen = value, CONTINUE;
     if (strcmp(name, "--peer") == 0) return b->peer = value, CONTINUE;
     if (strcmp(name, "--line") == 0) return b->line_name = value, CONTINUE;
+    if (strcmp(name, "--keep") == 0) return b->keep = value, CONTINUE;
     for (int i = 0; i < 3 && strcmp(name, "--port") == 0; i++)
         if (strcmp(value, port[i]) == 0) return b->port = number[i], CONTINUE;
     return message(EXIT_USAGE, "%s %s: no such option; --help lists them", name, value);
@@ -170,6 +178,11 @@ static void begin_sender(struct board *b)
     memset(&b->sender, 0, sizeof b->sender);
     memset(&b->samples, 0, sizeof b->samples);
     memset(&b->trust, 0, sizeof b->trust);
+    memset(&b->autopilot, 0, sizeof b->autopilot);
+    memset(&b->parser, 0, sizeof b->parser);
+    b->autopilot.settings = (peer_settings_t){.system = SYSTEM, .component = 1};
+    b->has_kept = b->keeps = 0;
+    b->keep_ns = 0;
     b->sender.settings = (sender_settings_t){
         .rate_hz = 100.0, .carries_on = 1, .T_body_imu = T_body_imu, .noise = b->header.rig.imu};
     b->seen = info.camera[0];
@@ -235,6 +248,20 @@ static int make_obstacles(const struct board *b, const vfront_result_t *r, mavli
 }
 #endif
 
+/** Messages of a state, as the companion's links have them. */
+static int take_state(struct board *b, const vfront_nav_t *nav, uint64_t now_ns, mavlink_message_t *m)
+{
+    const checkpoint_t *kept = b->has_kept ? &b->kept : NULL;
+    if (resume_sender(&b->sender, &b->autopilot, 1, kept, nav) == RESUME_WAITS) return 0;
+    const int count = sender_state(&b->sender, nav, &b->samples, now_ns, m);
+    if (b->keeps && now_ns >= b->keep_ns && resume_checkpoint(&b->checkpoint, &b->sender)) {
+        b->keep_ns = now_ns + KEEP_NS;
+        const char *fault = checkpoint_write(b->keep, &b->checkpoint);
+        if (fault) message(CONTINUE, "%s", fault);
+    }
+    return count;
+}
+
 static const char *send_result(struct board *b, uint64_t t_ns, vfront_status_t status, const vfront_result_t *r)
 {
     uint8_t payload[OUTCOME_BYTES];
@@ -244,12 +271,15 @@ static const char *send_result(struct board *b, uint64_t t_ns, vfront_status_t s
     if (r) {
         vfront_nav_t nav;
         trust_check(&b->trust, r, &nav);
-        count = sender_state(&b->sender, &nav, &b->samples, nav.t_ns ? nav.t_ns : r->t_mid_ns, m);
+        count = take_state(b, &nav, nav.t_ns ? nav.t_ns : r->t_mid_ns, m);
         count += make_obstacles(b, r, &m[count]);
     }
     const char *error = send_messages(b, t_ns, m, count);
     outcome_of(&outcome, status, r);
-    if (r) trust_reset(&b->trust, &vf);
+    if (r && trust_reset(&b->trust, &vf)) {
+        b->has_kept |= resume_checkpoint(&b->kept, &b->sender);
+        sender_restart(&b->sender);
+    }
     outcome_write(&outcome, payload);
     if (!error) error = send_line_count(b);
     return error ? error : wire_send(&b->wire, CHUNK_RESULT, t_ns, payload, sizeof payload, NULL, 0);
@@ -370,14 +400,34 @@ static const char *take_announce(struct board *b, const chunk_t *c, uint8_t *pay
     return NULL;
 }
 
+/** A message of the autopilot that the bench flies. */
+static void take_message(struct board *b, uint64_t t_ns, const uint8_t *payload, size_t bytes)
+{
+    mavlink_message_t m, out[PEER_MESSAGES];
+    const uint8_t *at = payload + 2;
+    size_t left = bytes > 2 ? bytes - 2 : 0;
+    while (left && mavlink_parse(&b->parser, &at, &left, &m)) peer_receive(&b->autopilot, &m, t_ns, &b->samples, out);
+}
+
+/** A session that follows another one, as a process does. */
+static void follow(struct board *b, int has_file, uint64_t now_ns)
+{
+    const char *reason = NULL;
+    b->keeps = has_file && b->keep;
+    b->has_kept = b->keeps && checkpoint_read(b->keep, now_ns, &b->kept, &reason);
+    sender_follow(&b->sender, (uint8_t)(b->has_kept ? b->kept.reset_counter : now_ns / 1000000000u));
+}
+
 /** What the bench wants of the board itself: "burn N", threads that keep its processors busy; "gpu N", the CUDA
- *  call from now on that fails. */
-static const char *take_event(struct board *b, const uint8_t *payload, size_t bytes)
+ *  call from now on that fails; "follow", to begin behind a session before, "follow keep" with --keep. */
+static const char *take_event(struct board *b, uint64_t t_ns, const uint8_t *payload, size_t bytes)
 {
     char word[32] = "";
     int number;
     if (bytes >= sizeof word) return NULL;
     memcpy(word, payload, bytes);
+    if (strcmp(word, "follow keep") == 0 && !b->keep) return "the flight needs --keep of the board";
+    if (strncmp(word, "follow", 6) == 0) return follow(b, word[6] != 0, t_ns), NULL;
     if (sscanf(word, "burn %d", &number) == 1 && !burn_set(number))
         message(CONTINUE, "burn %d: so many threads are not to be had", number);
     if (sscanf(word, "gpu %d", &number) != 1) return NULL;
@@ -403,7 +453,8 @@ static const char *take_chunks(struct board *b)
         }
         if (error || c.type == 0) continue;
         if (c.type == CHUNK_END) return NULL;
-        if (c.type == CHUNK_EVENT) error = take_event(b, payload, c.bytes);
+        if (c.type == CHUNK_EVENT) error = take_event(b, c.t_ns, payload, c.bytes);
+        if (c.type == CHUNK_MAVLINK) take_message(b, c.t_ns, payload, c.bytes);
         if (c.type == CHUNK_IMU) error = take_samples(b, c.t_ns, payload, c.bytes);
         if (c.type == CHUNK_FRAME) error = take_frame(b, payload, c.bytes);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "airframe.h"
+#include "autopilot.h"
 #include "examples/companion/clock.h"
 #include "examples/replay/fault_apply.h"
 #include "examples/replay/gyro_queue.h"
@@ -42,6 +43,11 @@ struct run {
     gyro_queue_t queue;
     airframe_t airframe;
     airframe_imu_t own, camera; /* IMUs of the pilot and of the camera */
+    vfront_imu_t newest;        /* sample of the pilot's */
+    truth_t truth;
+    int is_away, was_away; /* 1: the board is; it was */
+    uint64_t back_ns;      /* when it was back */
+    int counter_before;    /* last reset_counter before it was away */
     pilot_t pilot;
     uint64_t now_ns;
     uint64_t wall_ns;                 /* in real time: this computer's clock at the first frame */
@@ -81,6 +87,21 @@ static uint64_t delay_ns(struct run *run, const mavlink_message_t *m)
     return LOOP_CAMERA_NS + taken_ns;
 }
 
+/** ODOMETRY beside the truth, before a restart and after it. */
+static void take_truth(struct run *run, const mavlink_message_t *m, int counter)
+{
+    truth_errors_t *errors = run->was_away ? &run->loop->after : &run->loop->before;
+    truth_compare(&run->truth, m, errors);
+    if (!run->was_away || !errors->messages) return;
+    if (errors->messages == 1) {
+        const double *p = run->pilot.now.p_m, own_m[3] = {p[0], -p[1], -p[2]};
+        double e[4];
+        if (truth_error(&run->truth, run->pilot.now.t_ns, own_m, 0.0, e)) run->loop->own_m = square_root(dot(e, e));
+    }
+    if (errors->messages <= 2) run->loop->has_same_counter = counter == run->counter_before;
+    run->loop->resumed_s = (double)(int64_t)(errors->first_ns - run->back_ns) * 1e-9;
+}
+
 /** A message of the board sets out for the pilot. */
 static void take(void *context, const mavlink_message_t *m)
 {
@@ -91,6 +112,7 @@ static void take(void *context, const mavlink_message_t *m)
         run->loop->failures += run->quality < 0;
         run->is_finite &= is_finite(m);
         const int counter = m->as.odometry.reset_counter[0];
+        take_truth(run, m, counter);
         run->loop->resets += run->last_counter >= 0 && counter != run->last_counter;
         run->last_counter = counter;
     }
@@ -120,15 +142,15 @@ static void fly_until(struct run *run, uint64_t t_ns)
 {
     const uint64_t step_ns = (uint64_t)(AIRFRAME_STEP_S * 1e9 + 0.5);
     while (run->now_ns + step_ns <= t_ns) {
-        vfront_imu_t own;
         airframe_step(&run->airframe, run->pilot.rotor_n);
         run->now_ns += step_ns;
+        truth_add(&run->truth, &run->airframe, run->now_ns);
         arrive(run);
         if (run->now_ns % AIRFRAME_SAMPLE_NS) continue;
-        airframe_imu_read(&run->own, &run->airframe, run->now_ns, &own);
+        airframe_imu_read(&run->own, &run->airframe, run->now_ns, &run->newest);
         if (run->samples < SAMPLES_MAX)
             airframe_imu_read(&run->camera, &run->airframe, run->now_ns, &run->sample[run->samples++]);
-        pilot_imu(&run->pilot, &own);
+        pilot_imu(&run->pilot, &run->newest);
     }
 }
 
@@ -234,6 +256,16 @@ static const char *deliver(struct run *run, vfront_frame_t *frame, uint32_t flip
     return NULL;
 }
 
+/** What the pilot tells the board of itself. */
+static const char *send_pose(struct run *run)
+{
+    mavlink_message_t m[AUTOPILOT_MESSAGES];
+    const int count = autopilot_messages(&run->pilot, &run->newest, !run->settings->restart.has_no_pose, m);
+    const char *error = NULL;
+    for (int i = 0; i < count && !error; i++) error = session_send_message(&run->session, &m[i], run->pilot.now.t_ns);
+    return error;
+}
+
 /** A frame with its faults, and the samples once more on their own, by which the board's time goes on. */
 static const char *send(struct run *run, uint32_t index)
 {
@@ -255,6 +287,7 @@ static const char *send(struct run *run, uint32_t index)
     gyro_queue_add(&run->queue, &frame);
     const char *error = NULL;
     if (l.is_lost) return NULL; /* nor do its samples come */
+    error = send_pose(run);
     for (int i = 0; i < deliveries && !error; i++) error = deliver(run, &frame, l.flips);
     memset(&reply, 0, sizeof reply);
     run->sent_ns = clock_ns();
@@ -304,6 +337,37 @@ static void keep_pace(struct run *run, uint32_t index)
     if (behind_ns > run->loop->behind_ns) run->loop->behind_ns = behind_ns;
 }
 
+static const char *connect_board(struct run *run)
+{
+    const loop_settings_t *s = run->settings;
+    const char *error = session_open(&run->session, s->board, &s->transports, &run->rig, s->tuning);
+    run->session.take = take;
+    run->session.context = run;
+    return error ? error : session_follow(&run->session, s->restart.has_file, run->now_ns);
+}
+
+/** Restart of the board: it is away in this frame. */
+static int be_away(struct run *run, uint32_t index, const char **error)
+{
+    const loop_restart_t *r = &run->settings->restart;
+    const uint64_t since_ns = (uint64_t)(index - LOOP_FAULT_FRAME) * LOOP_FRAME_NS, begin_ns = r->at_ms * 1000000ull;
+    const int is_away = r->away_ms && index >= LOOP_FAULT_FRAME && since_ns >= begin_ns &&
+                        since_ns < begin_ns + r->away_ms * 1000000ull;
+    if (is_away && !run->is_away) {
+        session_close(&run->session);
+        run->counter_before = run->last_counter;
+    }
+    if (!is_away && run->is_away) {
+        run->was_away = 1;
+        run->back_ns = run->now_ns;
+        *error = connect_board(run);
+    }
+    run->is_away = is_away;
+    run->loop->frame[index].has_fault = is_away;
+    if (is_away) run->samples = 0;
+    return is_away;
+}
+
 static const char *open_run(struct run *run)
 {
     const loop_settings_t *s = run->settings;
@@ -326,11 +390,10 @@ static const char *open_run(struct run *run)
     run->last_counter = -1;
     run->pilot.mission = s->has_wall ? PILOT_AHEAD : PILOT_SQUARE;
     run->pilot.square_ns = START_NS + (uint64_t)LOOP_FAULT_FRAME * LOOP_FRAME_NS + 1000000000u;
+    if (s->restart.away_ms && !s->restart.has_no_pose) run->pilot.silence_ns = LOOP_PATIENCE_NS;
+    if (s->restart.hovers) run->pilot.square_ns = UINT64_MAX;
     const char *error = s->script ? fault_open(&run->injector, s->script, "script", &run->rig) : NULL;
-    if (!error) error = session_open(&run->session, s->board, &s->transports, &run->rig, s->tuning);
-    run->session.take = take;
-    run->session.context = run;
-    return error;
+    return error ? error : connect_board(run);
 }
 
 static void close_run(struct run *run)
@@ -353,7 +416,7 @@ const char *loop_run(loop_t *loop, const loop_settings_t *settings)
     for (uint32_t i = 0; i < settings->frames && !error && !loop->has_crashed; i++) {
         keep_pace(&run, i);
         fly_until(&run, START_NS + (uint64_t)i * LOOP_FRAME_NS);
-        error = send(&run, i);
+        if (!be_away(&run, i, &error) && !error) error = send(&run, i);
         note(&run, &loop->frame[i]);
         loop->frames = i + 1;
         loop->has_crashed = has_crashed(&run);

@@ -17,6 +17,7 @@
 #include "examples/replay/fault_script.h"
 #include "pilot.h"
 #include "session.h"
+#include "truth.h"
 #include "vfront.h"
 
 #define LOOP_FRAME_NS 33333333u
@@ -25,6 +26,18 @@
 #define LOOP_BEHIND_NS 33333333u /* at most, of a flight in real time */
 #define LOOP_FAULT_FRAME 180u
 #define LOOP_WALL_M 7.0 /* ahead of where it starts */
+
+#define LOOP_PATIENCE_NS                                                                                               \
+    10000000000u /* that the pilot goes on by its IMU in a restart: ArduPilot's EKF does for 10 s */
+
+/** Restart of the board in flight. Zeroed: none. */
+typedef struct loop_restart {
+    uint32_t away_ms; /**< It is away so long, 0: no restart, */
+    uint32_t at_ms;   /**< from so long after frame LOOP_FAULT_FRAME. */
+    int has_file;     /**< 1: --keep. */
+    int has_no_pose;  /**< 1: the pilot sends HEARTBEAT alone. */
+    int hovers;       /**< 1: no square. */
+} loop_restart_t;
 
 /** A frame's time. */
 typedef struct loop_frame {
@@ -45,12 +58,16 @@ typedef struct loop {
     loop_frame_t *frame;
     uint32_t frames, room; /**< Flown; those for which there is room. */
     uint32_t messages, failures, resets, obstacles;
-    double touch_mps;       /**< Fastest touch-down. */
-    double tilt_cosine_min; /**< Least cosine of the tilt. */
-    uint64_t behind_ns;     /**< In real time: most that a frame was behind its time. */
-    uint64_t slowest_ns;    /**< In real time: longest time from a frame to its last message. */
-    uint64_t answers_ns;    /**< In real time: sum of the times to all messages. */
-    int has_crashed;        /**< 1: it hit the hall or turned over, and the flight ended there. */
+    double touch_mps;             /**< Fastest touch-down. */
+    double tilt_cosine_min;       /**< Least cosine of the tilt. */
+    uint64_t behind_ns;           /**< In real time: most that a frame was behind its time. */
+    uint64_t slowest_ns;          /**< In real time: longest time from a frame to its last message. */
+    uint64_t answers_ns;          /**< In real time: sum of the times to all messages. */
+    truth_errors_t before, after; /**< Errors of messages before a restart, and after it. */
+    double resumed_s;             /**< From the restart's end to the stamp of the first message. */
+    double own_m;                 /**< Error of the pilot's own position then. */
+    int has_same_counter;         /**< 1: reset_counter did not change in the first two messages after a restart. */
+    int has_crashed;              /**< 1: it hit the hall or turned over, and the flight ended there. */
 } loop_t;
 
 /** Settings. */
@@ -62,6 +79,7 @@ typedef struct loop_settings {
     int32_t width_px, height_px;
     uint32_t frames;
     int has_wall;
+    loop_restart_t restart;
     int is_real_time;
     uint64_t seed; /**< Of wind and noise. */
 } loop_settings_t;

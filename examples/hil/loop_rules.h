@@ -8,6 +8,9 @@
  *              silence, before it is farther than that; it comes down, not faster than LOOP_TOUCH_MPS; after the fault
  *              it takes off again, and is within LOOP_MAX_M for the last LOOP_RECOVERY_S
  *   stops      before a wall: at rest for the last LOOP_RECOVERY_S, LOOP_NEAR_M to LOOP_FAR_M from it
+ *   resumes    after a restart of the board: messages at most LOOP_RESUMED_M and LOOP_RESUMED_RAD beside the truth, and
+ *              LOOP_RESUMED_SIGMAS of their deviations, reset_counter another one; where the pilot, by its IMU alone,
+ *              was itself farther off, at most LOOP_RESUMED_OWN_M farther than it was
  *   always     every number of every message finite; no crash
  */
 #ifndef HIL_LOOP_RULES_H
@@ -20,8 +23,13 @@
 #define LOOP_RECOVERY_S 3.0
 #define LOOP_NEAR_M 0.8
 #define LOOP_FAR_M 2.5
-#define LOOP_SECONDS 20u /* of a fault */
-#define LOOP_AFTER_S 4u  /* that a flight goes on then; LOOP_LOST_AFTER_S where it may be lost */
+#define LOOP_RESUMED_M 0.3
+#define LOOP_RESUMED_OWN_M 0.05
+#define LOOP_RESUMED_RAD 0.0524 /* 3 degrees */
+#define LOOP_RESUMED_SIGMAS 3.0
+#define LOOP_RESUMED_S 8u /* that a flight goes on after a restart */
+#define LOOP_SECONDS 20u  /* of a fault */
+#define LOOP_AFTER_S 4u   /* that a flight goes on then; LOOP_LOST_AFTER_S where it may be lost */
 #define LOOP_LOST_AFTER_S 16u
 
 /** Row of the table. */
@@ -31,6 +39,7 @@ typedef struct loop_rule {
     uint32_t on, of;    /**< In the first `on` of each `of` frames; 0 of: all the time. */
     int cannot_survive; /**< 1: it may be lost. */
     int has_wall;
+    loop_restart_t restart;
 } loop_rule_t;
 
 /** Row `index`; NULL past the last. */

@@ -77,6 +77,9 @@ static void turn_between(double w[3], const double to[9], const double R[9])
     w[2] = 0.5 * (D[3] - D[1]);
 }
 
+/** How long it goes on without a message. */
+static uint64_t silence_of(const pilot_t *p) { return p->silence_ns ? p->silence_ns : PILOT_SILENCE_NS; }
+
 /* ---- observer ---------------------------------------------------------------------------------------------------- */
 
 static void predict(pilot_t *p, const vfront_imu_t *r)
@@ -201,7 +204,7 @@ static void take_odometry(pilot_t *p, const mavlink_message_t *m, uint64_t now_n
     pilot_state_t seen;
     if (m->as.odometry.quality[0] < 0) return;
     state_of(&seen, m);
-    const int is_first = !p->message_ns || now_ns > p->message_ns + PILOT_SILENCE_NS;
+    const int is_first = !p->message_ns || now_ns > p->message_ns + silence_of(p);
     const int is_new = is_first || p->reset_counter != m->as.odometry.reset_counter[0];
     p->reset_counter = m->as.odometry.reset_counter[0];
     if (is_first) p->since_ns = now_ns;
@@ -305,7 +308,7 @@ static int is_jolt(const vfront_imu_t *r) { return dot(r->accel_m_s2, r->accel_m
 static void choose_phase(pilot_t *p, const vfront_imu_t *r)
 {
     const uint64_t now_ns = p->now.t_ns;
-    const int has_messages = p->message_ns && now_ns <= p->message_ns + PILOT_SILENCE_NS;
+    const int has_messages = p->message_ns && now_ns <= p->message_ns + silence_of(p);
     if (p->phase == PILOT_WAITS && has_messages && now_ns >= p->since_ns + WAIT_NS) take_off(p);
     if (p->phase == PILOT_FLIES && !has_messages) {
         p->phase = PILOT_BLIND;

@@ -8,7 +8,7 @@
  *   controller  position, velocity, attitude, rates, each a loop around the next
  *   guide       waits for a second of messages; takes off; holds; flies a square, nose first; or flies ahead as far as
  *               OBSTACLE_DISTANCE allows: where it is unknown, no farther
- *   blind       no message of a quality above -1 for PILOT_SILENCE_NS: down at 0.5 m/s by the IMU, off at the jolt of
+ *   blind       no message of a quality above -1 for silence_ns: down at 0.5 m/s by the IMU, off at the jolt of
  *               the floor; then it waits
  *
  * Local frame: that of ODOMETRY, turned so that z is up: x forward, y left. Body: x forward, y left, z up.
@@ -19,7 +19,7 @@
 #include "examples/companion/mavlink.h"
 #include "vfront.h"
 
-#define PILOT_SILENCE_NS 1000000000u /* it goes on by its IMU so long; PX4 does for 5 s */
+#define PILOT_SILENCE_NS 1000000000u /* it goes on by its IMU so long, unless told otherwise; PX4 does for 5 s */
 #define PILOT_HISTORY 256            /* samples, 1.3 s */
 #define PILOT_HEIGHT_M 1.1           /* above the floor that it took off from */
 #define PILOT_SIDE_M 2.0             /* of the square */
@@ -39,7 +39,8 @@ typedef struct pilot_state {
 /** Autopilot. Zero it, then set mission and square_ns. */
 typedef struct pilot {
     pilot_mission_t mission;
-    uint64_t square_ns; /**< When the square begins; after a landing it only holds. */
+    uint64_t square_ns;  /**< When the square begins; after a landing it only holds. */
+    uint64_t silence_ns; /**< 0: PILOT_SILENCE_NS. */
     pilot_phase_t phase;
     pilot_state_t now;
     pilot_state_t history[PILOT_HISTORY];

@@ -308,6 +308,18 @@ const char *session_await(session_t *s, reply_t *reply, int timeout_ms)
     }
 }
 
+const char *session_send_message(session_t *s, const mavlink_message_t *m, uint64_t t_ns)
+{
+    uint8_t frame[2 + MAVLINK_FRAME_MAX] = {0, 0};
+    return wire_send(&s->wire, CHUNK_MAVLINK, t_ns, frame, 2 + mavlink_encode(frame + 2, m), NULL, 0);
+}
+
+const char *session_follow(session_t *s, int has_file, uint64_t t_ns)
+{
+    const char *const word = has_file ? "follow keep" : "follow";
+    return wire_send(&s->wire, CHUNK_EVENT, t_ns, word, strlen(word), NULL, 0);
+}
+
 const char *session_burn(session_t *s, int threads)
 {
     char text[32];

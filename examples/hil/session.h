@@ -88,6 +88,12 @@ const char *session_send_imu(session_t *session, const vfront_imu_t *sample, uin
  *  their effect. has_outcome, is_damaged and is_on stay 0 if it takes longer than timeout_ms. Zero `reply` before. */
 const char *session_await(session_t *session, reply_t *reply, int timeout_ms);
 
+/** A message of the autopilot, that comes to the board at a time. */
+const char *session_send_message(session_t *session, const mavlink_message_t *message, uint64_t t_ns);
+
+/** How the board begins, at a time: behind a board before, of which it has --keep, or nothing. */
+const char *session_follow(session_t *session, int has_file, uint64_t t_ns);
+
 /** Processes that keep the board's processors busy: 0 ends them. */
 const char *session_burn(session_t *session, int threads);
 

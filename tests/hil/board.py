@@ -45,7 +45,7 @@ def run(program, port, *words):
 
 def one_row(bench, board, mode, name, words):
     """Its lines of the table, its JUnit case; a board and a bench of its own."""
-    with tempfile.TemporaryDirectory() as folder, Board(board) as server:
+    with tempfile.TemporaryDirectory() as folder, Board(board, "--keep", os.path.join(folder, "keep")) as server:
         junit = os.path.join(folder, "junit.xml")
         code, said = run(bench, server.port, mode, "--row", name, "--junit", junit, *words)
         lines = [line for line in said.splitlines() if not re.match(r"fault  +|\d+ (faults|flights), ", line)]

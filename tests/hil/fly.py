@@ -35,11 +35,13 @@ def row(said, name):
 
 def sample(folder):
     junit, picture = os.path.join(folder, "junit.xml"), os.path.join(folder, "flight.svg")
-    with Board(BOARD) as board:
+    with Board(BOARD, "--keep", os.path.join(folder, "keep")) as board:
         code, said = run(BENCH, board.port, "--fly", "--only", "black both, 30 in 90", "--seconds", "4", "--junit", junit, "--draw", picture, *LIGHT)
         flight = row(said, "black both, 30 in 90")
         check("held through a second of black pictures", code == 0 and flight and flight[4] == "passed" and 0.02 < flight[0] < 1.0, said)
         cases = xml.parse(junit).getroot()
+        code, restart = run(BENCH, board.port, "--fly", "--row", "restart in a turn, 1 s, file", *LIGHT)
+        check("a restart in a turn goes on from the autopilot's pose", code == 0 and "deg, " in restart, restart)
         check("JUnit", cases.attrib["failures"] == "0" and [c.attrib["name"] for c in cases] == ["black both, 30 in 90"])
         check("picture", len(xml.parse(picture).getroot()) > 50)
         code, said = run(BENCH, board.port, "--fly", "--only", "clean", "--seconds", "1", "--size", "96x72", "--set", "vio=0", "--junit", junit)

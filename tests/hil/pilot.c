@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "examples/hil/airframe.h"
+#include "examples/hil/autopilot.h"
 #include "examples/hil/loop_rules.h"
 #include "examples/common/pose.h"
 #include "tests/fixture/random.h"
@@ -319,9 +320,11 @@ static void lose(uint32_t again)
     }
 }
 
+static uint32_t away_ms; /* of the board, in a restart */
+
 static const char *evaluated(int cannot_survive, int has_wall)
 {
-    const loop_rule_t rule = {"made up", "both black", 0, 0, cannot_survive, has_wall};
+    const loop_rule_t rule = {"made up", "both black", 0, 0, cannot_survive, has_wall, {.away_ms = away_ms}};
     loop_evaluate(&evaluation, &rule, &made);
     assert_int_equal(evaluation.passed, !*evaluation.why);
     return evaluation.why;
@@ -374,6 +377,100 @@ static void evaluates(void **state)
     assert_non_null(strstr(evaluated(0, 0), "ends early"));
 }
 
+/** What comes after a restart is near the truth, as near as it says, and has another number. */
+static void evaluates_restarts(void **state)
+{
+    (void)state;
+    away_ms = 1000;
+    make_good(900);
+    assert_non_null(strstr(evaluated(0, 0), "no message after the restart"));
+    made.after = (truth_errors_t){.messages = 100, .worst_m = 0.29, .worst_rad = 0.05, .worst_sigmas = 2.9};
+    assert_string_equal(evaluated(0, 0), "");
+    made.after.worst_sigmas = 3.1;
+    assert_non_null(strstr(evaluated(0, 0), "more than it reports"));
+    made.after.worst_sigmas = 2.9;
+    made.after.worst_m = 0.31;
+    assert_non_null(strstr(evaluated(0, 0), "wrong pose"));
+    made.after.worst_m = 0.29;
+    made.after.worst_rad = 0.053;
+    assert_non_null(strstr(evaluated(0, 0), "wrong pose"));
+    made.after.worst_rad = 0.05;
+    made.has_same_counter = 1;
+    assert_non_null(strstr(evaluated(0, 0), "reset_counter"));
+    away_ms = 0;
+    assert_string_equal(evaluated(0, 0), "");
+}
+
+/** Messages of the pilot's pose beside the truth: the pilot's frame is the world's. */
+static void pilot_reports_its_pose(void **state)
+{
+    mavlink_message_t m[AUTOPILOT_MESSAGES];
+    vfront_imu_t sample;
+    (void)state;
+    begin(PILOT_SQUARE);
+    fly(12.0, NULL); /* on its way */
+    const double *R = airframe.R_world_body, yaw = atan2(R[3], R[0]);
+    airframe_imu_read(&imu, &airframe, now_ns, &sample);
+    assert_int_equal(autopilot_messages(&pilot, &sample, 0, m), 1);
+    assert_int_equal(autopilot_messages(&pilot, &sample, 1, m), 3);
+    assert_int_equal(m[0].as.heartbeat.base_mode[0], 128);
+    const mavlink_message_t o = truth();
+    assert_true(fabsf(m[2].as.local_position.x[0] - o.as.odometry.x[0]) < 0.1f);
+    assert_true(fabsf(m[2].as.local_position.y[0] - o.as.odometry.y[0]) < 0.1f);
+    assert_true(fabsf(m[2].as.local_position.z[0] - o.as.odometry.z[0]) < 0.1f);
+    assert_true(fabs((double)m[1].as.attitude.yaw[0] + yaw) < 0.03 && m[2].as.local_position.z[0] < -1.0f);
+    assert_true(fabs((double)m[1].as.attitude.roll[0] - atan2(R[7], R[8])) < 0.03);
+    assert_true(fabs((double)m[1].as.attitude.pitch[0] - asin(R[6])) < 0.03);
+    assert_true(fabs((double)m[1].as.attitude.yawspeed[0] + airframe.rate_rad_s[2]) < 0.1);
+}
+
+/** ODOMETRY beside the truth, in local axes that are turned by 2 rad. */
+static void odometry_beside_the_truth(void **state)
+{
+    static truth_t beside;
+    truth_errors_t errors = {0};
+    mavlink_message_t o = {.id = MAVLINK_ODOMETRY};
+    (void)state;
+    memset(&beside, 0, sizeof beside);
+    begin(PILOT_SQUARE);
+    /* the local frame begins at the first message: level, 2 rad to the left, where the body was */
+    const double c = cos(2.0), s = sin(2.0), forward_m = 3.0, left_m = 0.5;
+    airframe_begin(&airframe, 4.0, -5.0, 1);
+    const double turned[9] = {c, -s, 0, s, c, 0, 0, 0, 1};
+    memcpy(airframe.R_world_body, turned, sizeof turned);
+    truth_add(&beside, &airframe, now_ns);
+    o.as.odometry.quality[0] = 90;
+    o.as.odometry.q[0] = 1.0f;
+    o.as.odometry.time_usec[0] = now_ns / 1000u;
+    for (int k = 0; k < 21; k++) o.as.odometry.pose_covariance[k] = 0.01f;
+    truth_compare(&beside, &o, &errors);
+    assert_true(errors.messages == 1 && errors.worst_m < 1e-6 && errors.worst_rad < 1e-6);
+    airframe.p_m[0] += c * forward_m - s * left_m;
+    airframe.p_m[1] += s * forward_m + c * left_m;
+    airframe.p_m[2] += 1.0;
+    truth_add(&beside, &airframe, now_ns + 5u * MS);
+    o.as.odometry.time_usec[0] += 5000u;
+    o.as.odometry.x[0] = 3.0f;
+    o.as.odometry.y[0] = -0.5f;
+    o.as.odometry.z[0] = -1.0f;
+    truth_compare(&beside, &o, &errors);
+    assert_true(errors.messages == 2 && errors.worst_m < 1e-6 && errors.worst_rad < 1e-6);
+    const double further[9] = {cos(2.5), -sin(2.5), 0, sin(2.5), cos(2.5), 0, 0, 0, 1}; /* 0.5 rad to the left */
+    memcpy(airframe.R_world_body, further, sizeof further);
+    truth_add(&beside, &airframe, now_ns + 10u * MS);
+    o.as.odometry.time_usec[0] += 5000u;
+    o.as.odometry.q[0] = (float)cos(0.25);
+    o.as.odometry.q[3] = (float)-sin(0.25);
+    truth_compare(&beside, &o, &errors);
+    assert_true(errors.messages == 3 && errors.worst_m < 1e-6 && errors.worst_rad < 1e-6);
+    o.as.odometry.y[0] = -0.25f;
+    o.as.odometry.q[0] = (float)cos(0.2);
+    o.as.odometry.q[3] = (float)-sin(0.2);
+    truth_compare(&beside, &o, &errors);
+    assert_true(fabs(errors.worst_m - 0.25) < 1e-6 && fabs(errors.worst_rad - 0.1) < 1e-6);
+    assert_true(fabs(errors.worst_sigmas - 2.5) < 1e-5);
+}
+
 /** Every row's script is one, and touches the frames that it should. */
 static void scripts_are_right(void **state)
 {
@@ -414,6 +511,9 @@ int main(void)
         cmocka_unit_test(falls_for_a_lie),
         cmocka_unit_test(stops_before_a_wall),
         cmocka_unit_test(evaluates),
+        cmocka_unit_test(evaluates_restarts),
+        cmocka_unit_test(pilot_reports_its_pose),
+        cmocka_unit_test(odometry_beside_the_truth),
         cmocka_unit_test(scripts_are_right),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
