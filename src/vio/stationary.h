@@ -143,11 +143,13 @@ VF_FN int vf_stationary_quiet(struct vf_vio_stationary *stationary, const struct
 
 /** Writes the two whitened rows of observation `at`. Columns 0 .. 5: derivatives of its bearing by velocity and angular
  *  rate of the camera, in camera axes. Column 6: change of the bearing since the reference. Sets `tested` and
- *  `still`. */
+ *  `still`. variance: of the inverse range [1/m^2]. It is taken off the square of the estimate, which exceeds the square
+ *  of the true value by as much. */
 VF_FN void vf_stationary_row(struct vf_stationary_sums *s, int at, const struct vf_landmark *l,
-                             const struct vf_observation *seen, uint64_t t_ns)
+                             const struct vf_observation *seen, uint64_t t_ns, float variance)
 {
     float axis[2][3], square = 0.0f;
+    const float inverse2 = l->inverse * l->inverse - variance, inverse = inverse2 > 0.0f ? sqrtf(inverse2) : 0.0f;
     const float time = (float)((double)(t_ns - l->still_ns) * 1e-9), depth = vf_dot(l->still, seen->bearing);
     const float weight = sqrtf(0.5f) / seen->sigma; /* 1 / standard deviation of a difference of bearings [1/rad] */
     s->tested[at] = l->still_ns != t_ns;
@@ -161,7 +163,7 @@ VF_FN void vf_stationary_row(struct vf_stationary_sums *s, int at, const struct 
         s->row[i][6][at] = r;
         square += r * r;
         for (int k = 0; k < 3; k++) {
-            s->row[i][k][at] = -axis[i][k] * l->inverse * time * weight;
+            s->row[i][k][at] = -axis[i][k] * inverse * time * weight;
             s->row[i][3 + k][at] = about[k] * time * weight;
         }
     }
@@ -286,16 +288,20 @@ VF_FN void vf_stationary_refer(struct vf_landmark *l, const struct vf_observatio
     l->still_ns = t_ns;
 }
 
-/** Tests whether the camera is stationary in the newest frame. Requires k->landmark_of. Runs in one block. */
+/** Tests whether the camera is stationary in the newest frame. Requires k->landmark_of and
+ *  k->range_information. Runs in one block. */
 VF_FN void vf_vio_test_stationary(struct vf_vio_window *w, struct vf_vio_work *k,
                                   const struct vf_observation *observation, uint32_t observations)
 {
     const uint64_t t_ns = w->slot[w->newest].t_ns;
+    const float noise = (float)vf_vio_noise_variance(w);
     VF_PARTS(i, (int)observations)
     {
+        const int l = k->landmark_of[i];
         k->stationary.tested[i] = k->stationary.still[i] = 0;
-        if (k->landmark_of[i] >= 0)
-            vf_stationary_row(&k->stationary, i, &w->landmark[k->landmark_of[i]], &observation[i], t_ns);
+        if (l >= 0)
+            vf_stationary_row(&k->stationary, i, &w->landmark[l], &observation[i], t_ns,
+                              noise / k->range_information[l]);
     }
     VF_ITEM_SYNC();
     enum { ROWS = 6, COLUMNS = ROWS + 1, COUNTS = 64 }; /* the counts run in another warp than the sums */

@@ -125,12 +125,6 @@ VF_FN void vf_vio_relative_jacobians(const struct vf_vio_window *w, struct vf_vi
     }
 }
 
-/** Actual variance of an observation, relative to its stated variance. */
-VF_FN double vf_vio_noise_variance(const struct vf_vio_window *w)
-{
-    return w->rig.noise_scale > 0.0 ? w->rig.noise_scale * w->rig.noise_scale : 1.0;
-}
-
 VF_FN struct vf_landmark_rig vf_vio_landmark_rig(const struct vf_vio_window *w)
 {
     struct vf_landmark_rig rig;

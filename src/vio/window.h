@@ -316,6 +316,12 @@ struct vf_vio_window {
     double covariance[VF_VIO_REPORTED * VF_VIO_REPORTED];
 };
 
+/** Actual variance of an observation, relative to its stated variance. */
+VF_FN double vf_vio_noise_variance(const struct vf_vio_window *w)
+{
+    return w->rig.noise_scale > 0.0 ? w->rig.noise_scale * w->rig.noise_scale : 1.0;
+}
+
 /** Resets the estimator to one frame with the given state, on the host. first: state with covariance; its variances of
  *  position and yaw may be any small value above 0. */
 void vf_vio_start(struct vf_vio_window *w, const struct vf_vio_rig *rig, const vfront_imu_noise_t *noise,
