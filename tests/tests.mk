@@ -32,6 +32,7 @@ $(ORACLES:%=$(TEST)/%): $(TEST)/%: $$(wildcard tests/*/$$*.c tests/*/$$*_*.h) $(
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
 $(TEST)/simulation_check $(TEST)/stationary $(TEST)/vio_consistency $(TEST)/stereo_check $(TEST)/damping $(TEST)/align_frame: $(wildcard tests/vio/simulation*.h) tests/vio/trajectory.h
+$(TEST)/drawn_faults: $(wildcard tests/vio/drawn_*.h) tests/vio/trajectory.h
 
 $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)

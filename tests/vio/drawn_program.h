@@ -4,7 +4,8 @@
 #ifndef DRAWN_PROGRAM_H
 #define DRAWN_PROGRAM_H
 
-#include "drawn_result.h"
+#include "drawn_fault_table.h"
+#include "drawn_integrity.h"
 
 /** Begins a flight: `flight` is made. */
 static void view_begin(void);
@@ -33,7 +34,21 @@ static struct {
     int fixes;
     struct world_draw draws[WORLD_QUANTITIES];
     unsigned groups;
+    int faults;                         /* 1: each world once without and once with a fault */
+    int kinds[FAULT_KINDS], kind_count; /* rows of fault_kinds that are drawn */
 } mode = {.seed = 1, .runs = 20, .seconds = 10, .every = 1e9, .groups = (1u << WORLD_GROUPS) - 1};
+
+/** Fault of this flight; on: 1 if it is flown, 0 for the same flight without it. */
+static struct {
+    struct fault is;
+    int on;
+} drawn_fault;
+
+/** Fault of frame k, or NULL. */
+static const struct fault *active_fault(int k)
+{
+    return drawn_fault.on && fault_active(&drawn_fault.is, flight.frame_s[k] - FLIGHT_LEAD_S) ? &drawn_fault.is : NULL;
+}
 
 /* ---- rig --------------------------------------------------------------------------------------------------------- */
 
@@ -87,26 +102,48 @@ static void print_frame(int k, const vfront_result_t *r, const double e[9], int 
     printf("%s\n", off ? "  OFF" : "");
 }
 
-/** Steps the library with frame k. from: first sample not given yet. */
+/** Samples that have come with frame k: without a fault at least up to the first one from its time t_ns on. from: first
+ *  sample not given yet. Returns the first one that has not come. */
+static uint32_t samples_until(int k, uint64_t t_ns, uint32_t from)
+{
+    const double late_s = view_now.late_s, now_s = flight.frame_s[k] + 1e-3 * flight.world.latency_ms;
+    const uint64_t arrival_ns = FLIGHT_EPOCH_NS + (uint64_t)(1e9 * fmax(0, now_s - late_s));
+    /* a wrong stamp of a frame brings no samples of the future */
+    const uint64_t least_ns = active_fault(k) && t_ns > arrival_ns ? arrival_ns : late_s > 0 ? 0 : t_ns;
+    uint32_t to = from;
+    while (to < flight.samples && (!to || flight.imu[to - 1].t_ns < least_ns || flight.imu[to].t_ns <= arrival_ns))
+        to++;
+    return to;
+}
+
+/** 1 if a status names what a fault did to samples or stamps: the frame is refused, and its samples are gone. */
+static int is_refusal(vfront_status_t status)
+{
+    return drawn_fault.on && (status == VFRONT_E_IMU || status == VFRONT_E_TIME);
+}
+
+/** Steps the library with frame k. from: first sample not given yet. Returns NULL if the frame is refused. */
 static const vfront_result_t *step_frame(int k, uint32_t *from)
 {
     static vfront_result_t broken;
     const vfront_result_t *r = NULL;
     vfront_frame_t f;
-    uint32_t to = *from;
     memset(&f, 0, sizeof f);
     f.t_ns = flight.stamp_ns[k];
     f.exposure_ns = (uint32_t)(1e9 * flight.exposure_s);
-    /* those that have come, at least up to the first one from the frame's time on */
-    const uint64_t arrival_ns = FLIGHT_EPOCH_NS + (uint64_t)(1e9 * flight.frame_s[k] + 1e6 * flight.world.latency_ms);
-    while (to < flight.samples &&
-           (!to || flight.imu[to - 1].t_ns < f.t_ns + f.exposure_ns / 2 || flight.imu[to].t_ns <= arrival_ns))
-        to++;
+    view_look(&flight, drawn_fault.on ? &drawn_fault.is : NULL, k);
+    const uint32_t to = samples_until(k, f.t_ns + f.exposure_ns / 2, *from);
     f.imu = flight.imu + *from;
     f.imu_count = to - *from;
     *from = to;
     view_frame(k, &f);
     const vfront_status_t status = vfront_step(&vf, &f, &r);
+    if (is_refusal(status)) {
+        if (mode.replay)
+            printf("%7.3f refused: %s, %s\n", flight.frame_s[k] - FLIGHT_LEAD_S, vfront_status_name(status),
+                   vfront_detail(&vf));
+        return NULL;
+    }
     if (status) {
         fprintf(stderr, "%s: seed %.0f, frame %d: %s, %s\n", mode.program, (double)flight.seed, k,
                 vfront_status_name(status), vfront_detail(&vf));
@@ -148,25 +185,32 @@ static void draw(uint64_t seed, struct world *w)
         memcpy((char *)w + sizeof(double) * (size_t)mode.fixed[i].quantity, &mode.fixed[i].value, sizeof(double));
 }
 
-static void fly(uint64_t seed)
+/** Makes the flight of a world, with its fault if that is on, and starts the library. */
+static void begin_flight(uint64_t seed)
 {
     struct world w;
     vfront_tuning_t tuning;
-    uint32_t given = 0;
-    int from = 0;
     draw(seed, &w);
     flight_make(&flight, seed, &w, mode.seconds);
+    view_rig = flight.rig;
+    if (drawn_fault.on) fault_into_flight(&drawn_fault.is, &flight);
     view_begin();
     result_begin(0);
     vfront_tuning_default(&tuning);
     tuning.vio = 1;
     const vfront_rig_t rig = stated_rig();
     const vfront_status_t status = vfront_init(&vf, &rig, &tuning, VFRONT_PORT_HOST);
-    if (status) {
-        fprintf(stderr, "%s: seed %.0f: %s, %s\n", mode.program, (double)seed, vfront_status_name(status),
-                vfront_detail(&vf));
-        exit(1);
-    }
+    if (!status) return;
+    fprintf(stderr, "%s: seed %.0f: %s, %s\n", mode.program, (double)seed, vfront_status_name(status),
+            vfront_detail(&vf));
+    exit(1);
+}
+
+static void fly(uint64_t seed)
+{
+    uint32_t given = 0;
+    int from = 0;
+    begin_flight(seed);
     for (int k = 0; k < flight.frames; k++) {
         const vfront_result_t *r = step_frame(k, &given);
         double e[9];
@@ -181,6 +225,90 @@ static void fly(uint64_t seed)
     vfront_shutdown(&vf);
 }
 
+/* ---- a flight with a fault --------------------------------------------------------------------------------------- */
+
+static void print_fault_frame(int k, const vfront_result_t *r, const double e[9], const struct integrity_frame *f)
+{
+    if (r) print_frame(k, r, e, 0);
+    printf("        %c", active_fault(k) ? '*' : ' ');
+    for (int kind = 0; kind < KINDS && f->level[0] >= 0; kind++) {
+        const double times = kind == 1 ? 1 / DEGREE : 1;
+        printf(" %9.4f in %9.4f%s", times * f->error[kind], times * f->level[kind], f->misleading[kind] ? " !" : "  ");
+    }
+    printf("  alerts %x%s\n", f->alert, f->any ? "  MISLEADING" : "");
+}
+
+/** Flies a world once, with its fault or without, into `integrity` and `diagram`. */
+static void fly_once(uint64_t seed, int on)
+{
+    uint32_t given = 0;
+    double t = 0;
+    drawn_fault.on = on;
+    begin_flight(seed);
+    integrity_begin();
+    for (int k = 0; k < flight.frames; k++) {
+        struct integrity_frame f;
+        double e[9] = {0};
+        const vfront_result_t *r = step_frame(k, &given);
+        t = flight.frame_s[k] - FLIGHT_LEAD_S;
+        if (r) (void)result_add(k, r, e);
+        integrity_add(r, e, &drawn_fault.is, t, &f);
+        if (mode.replay && on) print_fault_frame(k, r, e, &f);
+    }
+    integrity_conclude(&drawn_fault.is, t);
+    vfront_shutdown(&vf);
+}
+
+/** ",p3:4:0:17 ..." of a diagram: quantity, bin of error, of level, 1 with an alert, frames. */
+static void csv_diagram(FILE *file)
+{
+    const char *before = ",";
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int i = 0; i < DIAGRAM_BINS * DIAGRAM_BINS * 2; i++) {
+            const int x = i / 2 / DIAGRAM_BINS, y = i / 2 % DIAGRAM_BINS;
+            const long n = diagram[kind][x][y][i % 2];
+            if (n) fprintf(file, "%s%c%d:%d:%d:%ld", before, "pav"[kind], x, y, i % 2, n), before = " ";
+        }
+    if (*before == ',') fprintf(file, ",");
+}
+
+static void csv_numbers(FILE *file)
+{
+    double number[INTEGRITY_NUMBERS];
+    memcpy(number, &integrity, sizeof number);
+    for (int i = 0; i < INTEGRITY_NUMBERS; i++) fprintf(file, ",%.6g", number[i]);
+}
+
+/** Flies a world without and with the fault of its seed. Kinds follow one another by seed, so that all have as many. */
+static void fly_fault(uint64_t seed)
+{
+    const struct fault *f = &drawn_fault.is;
+    struct world w;
+    draw(seed, &w);
+    fault_draw(&fault_kinds[mode.kinds[seed % (uint64_t)mode.kind_count]], seed, mode.seconds, w.camera_hz,
+               &drawn_fault.is);
+    if (mode.file)
+        fprintf(mode.file, "%.0f,%s,%s,%s,%s,%.6g,%.0f,%.6g,%.6g,%.6g", (double)seed, f->kind->name,
+                fault_sensors[f->sensor], fault_axis_name(f), f->kind->unit, f->size, f->sign, f->begin_s,
+                fmin(f->length_s, mode.seconds - f->begin_s), f->share);
+    for (int on = 0; on < 2; on++) {
+        fly_once(seed, on);
+        if (!mode.file) continue;
+        csv_numbers(mode.file), csv_diagram(mode.file);
+    }
+    if (mode.file) fprintf(mode.file, "\n"), fflush(mode.file);
+}
+
+static void csv_fault_head(FILE *file)
+{
+    fprintf(file, "seed,kind,sensor,axis,unit,size,sign,begin_s,length_s,share");
+    for (int on = 0; on < 2; on++) {
+        for (int i = 0; i < INTEGRITY_NUMBERS; i++) fprintf(file, ",%s%s", on ? "" : "clean_", integrity_names[i]);
+        fprintf(file, ",%sdiagram", on ? "" : "clean_");
+    }
+    fprintf(file, "\n");
+}
+
 /* ---- one flight in full ------------------------------------------------------------------------------------------ */
 
 static void print_world(void)
@@ -192,6 +320,18 @@ static void print_world(void)
         if (view_uses(&world_draws[i]))
             printf("  %-15s %10.4g %-16s%s", world_draws[i].name, drawn[i], world_draws[i].unit, n++ % 2 ? "\n" : "");
     printf("\n");
+}
+
+static void print_fault(void)
+{
+    const struct fault *f = &drawn_fault.is;
+    double number[INTEGRITY_NUMBERS];
+    printf("fault: %s of %s, axis %s, size %.4g %s, sign %+.0f; from %.3f s for %.3f s; share %.2f from %.2f on\n",
+           f->kind->name, fault_sensors[f->sensor], fault_axis_name(f), f->size, f->kind->unit, f->sign, f->begin_s,
+           f->length_s, f->share, f->side);
+    memcpy(number, &integrity, sizeof number);
+    for (int i = 0; i < INTEGRITY_NUMBERS; i++)
+        printf("  %-19s %12.5g  %s\n", integrity_names[i], number[i], integrity_meanings[i]);
 }
 
 static void print_result(void)
@@ -232,6 +372,11 @@ static int help(void)
            "  --distributions     table of the drawn quantities, and no flight\n"
            "  --results           table of the results, and no flight\n",
            mode.program, mode.seconds);
+    printf("  --faults all|own|KIND,...  each world without and with a fault of these kinds, drawn by its seed; own: "
+           "those\n"
+           "                      that this program draws by default; the table has the numbers of integrity\n"
+           "  --fault-kinds       table of the kinds, and no flight\n"
+           "  --integrity         table of the numbers of integrity, and no flight\n");
     return 0;
 }
 
@@ -300,6 +445,27 @@ static int choose_groups(const char *text)
     return 1;
 }
 
+/** Parses a list of kinds of faults. Returns 0 if one is unknown. */
+static int choose_kinds(const char *text)
+{
+    const unsigned own = view_uses(&world_draws[WORLD_QUANTITIES - 1]) ? IN_PICTURES : IN_TRACKS;
+    const int all = !strcmp(text, "all");
+    mode.faults = 1;
+    mode.kind_count = 0;
+    for (int i = 0; i < FAULT_KINDS && (all || !strcmp(text, "own")); i++)
+        if (fault_kinds[i].programs & own || (all && own == IN_PICTURES)) mode.kinds[mode.kind_count++] = i;
+    for (const char *at = mode.kind_count ? "" : text; *at;) {
+        const size_t n = strcspn(at, ",");
+        int i = 0;
+        while (i < FAULT_KINDS && (strlen(fault_kinds[i].name) != n || strncmp(fault_kinds[i].name, at, n))) i++;
+        if (i == FAULT_KINDS || mode.kind_count == FAULT_KINDS) return 0;
+        if (own == IN_TRACKS && !(fault_kinds[i].programs & own)) return 0; /* it needs pictures */
+        mode.kinds[mode.kind_count++] = i;
+        at += n + (at[n] == ',');
+    }
+    return mode.kind_count > 0;
+}
+
 static int number(const char *text, double least, double most, double *to)
 {
     char *end;
@@ -322,6 +488,7 @@ static int option(const char *name, const char *value)
     if (!strcmp(name, "--between")) return limit(value);
     if (!strcmp(name, "--draw")) return choose_groups(value);
     if (!strcmp(name, "--broken")) return break_it(value);
+    if (!strcmp(name, "--faults")) return choose_kinds(value);
     if (strcmp(name, "--replay-seed") || !number(value, 1, 1e9, &mode.seed)) return 0;
     return mode.replay = 1;
 }
@@ -331,9 +498,15 @@ static int replay(void)
     printf(
         "  time state  re trac matc lmk overl nav  imu metric relat. | position [m]: error, sigma | attitude [deg] | "
         "velocity [m/s]\n");
-    fly((uint64_t)mode.seed);
+    if (mode.faults)
+        fly_fault((uint64_t)mode.seed);
+    else
+        fly((uint64_t)mode.seed);
     print_world();
-    print_result();
+    if (mode.faults)
+        print_fault();
+    else
+        print_result();
     return 0;
 }
 
@@ -344,10 +517,16 @@ static int fly_all(void)
         fprintf(stderr, "%s: cannot write %s\n", mode.program, mode.csv);
         return 2;
     }
-    csv_head(file);
+    if (mode.faults)
+        csv_fault_head(file);
+    else
+        csv_head(file);
     mode.file = file;
     for (int run = 0; run < (int)mode.runs; run++) {
-        fly((uint64_t)mode.seed + (uint64_t)run);
+        if (mode.faults)
+            fly_fault((uint64_t)mode.seed + (uint64_t)run);
+        else
+            fly((uint64_t)mode.seed + (uint64_t)run);
         if (file != stdout) fprintf(stderr, "\r%d of %d worlds", run + 1, (int)mode.runs);
     }
     if (file != stdout) fprintf(stderr, "\n"), fclose(file);
@@ -363,6 +542,11 @@ static int drawn_main(int argc, char **argv, const char *program, double seconds
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help")) return help();
         if (!strcmp(argv[i], "--distributions")) return world_print_distributions(), 0;
+        if (!strcmp(argv[i], "--fault-kinds")) return fault_print_kinds(), 0;
+        if (!strcmp(argv[i], "--integrity")) {
+            for (int k = 0; k < INTEGRITY_NUMBERS; k++) printf("%-19s %s\n", integrity_names[k], integrity_meanings[k]);
+            return 0;
+        }
         if (!strcmp(argv[i], "--results")) {
             for (int k = 0; k < NUMBER_OF_RESULTS; k++) printf("%-13s %s\n", result_names[k], result_meanings[k]);
             return 0;

@@ -137,12 +137,14 @@ static void place(const vfront_nav_t *nav, const struct trajectory_state *at)
     placed.known = 1;
 }
 
-/** Errors true - estimated: position, attitude, velocity. */
-static void errors_of(const vfront_nav_t *nav, double e[9])
+/** Errors true - estimated of frame k: position, attitude, velocity. A stamp outside the flight has the truth of its
+ *  frame. */
+static void errors_of(const vfront_nav_t *nav, int k_frame, double e[9])
 {
+    const double stated = 1e-9 * (double)(int64_t)(nav->t_ns - FLIGHT_EPOCH_NS);
     struct trajectory_state at;
     double R[9], E[9], p[3], v[3];
-    flight_at(&flight, 1e-9 * (double)(int64_t)(nav->t_ns - FLIGHT_EPOCH_NS), &at);
+    flight_at(&flight, stated < 0 || stated > flight.trajectory.seconds ? flight.frame_s[k_frame] : stated, &at);
     if (!placed.known || (placed.free && !(nav->flags & VFRONT_NAV_NO_GRAVITY))) place(nav, &at);
     for (int k = 0; k < 3; k++) p[k] = at.p[k] - placed.from[k];
     rotate(placed.R, p, p);
@@ -285,7 +287,7 @@ static int result_add(int k, const vfront_result_t *r, double e[9])
     count_states(r);
     if (is_reported(&r->nav)) {
         if (result.first_s < 0) result.first_s = t;
-        errors_of(&r->nav, e);
+        errors_of(&r->nav, k, e);
         off = add_errors(&r->nav, e);
         result.reported++;
     }

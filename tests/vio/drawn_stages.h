@@ -10,11 +10,14 @@
  * Partners    where the true camera 1 sees the point of the scene under the track, moved onto the line that the
  *             calibration gives, with an error along it; or, for all its life, at a wrong place
  * Key points  whole pixels of level 0; depths by the same way; matches with the frame before, refined
+ * Faults      view_now: a camera without a picture has no points; a frozen one of camera 0 repeats them to the bit;
+ *             points of a moving object share one motion
  * Cost        of 0.1 ms a frame */
 #ifndef DRAWN_STAGES_H
 #define DRAWN_STAGES_H
 
 #include "drawn_result.h"
+#include "drawn_fault_view.h"
 
 enum { SCENE_TRACKS = 200, SCENE_POINTS = 340, SCENE_BORDER = 8 };
 
@@ -35,15 +38,19 @@ struct scene_point {
     int index;       /* key point: index in this frame; -1: not found */
     int before;      /* index in the frame before; -1: none */
     double other[2]; /* key point of camera 1 on a whole pixel; 0 0: none */
+    int object;      /* 1: of the moving object */
+    int key[3];      /* key point: pixel x, y of the last picture, 1 if it was found there */
 };
 
 static struct {
     int frame; /* of the flight; -1: no flight, the stages leave their memory empty */
-    int black; /* 1: the pictures of this frame are black */
+    int black; /* 1: the picture of camera 0 is black in this frame */
     int tracks, points;
     struct scene_point track[SCENE_TRACKS], point[SCENE_POINTS];
     double c[3], R[9], c_soon[3], R_soon[9]; /* camera 0 at the frame and 1 ms later */
     double R_before[9];
+    double R_1_0[9], t_1_0[3]; /* camera 1 beside camera 0, as these pictures have them */
+    enum object object;        /* in the frame before */
 } scene = {.frame = -1};
 
 /* ---- geometry ---------------------------------------------------------------------------------------------------- */
@@ -77,9 +84,10 @@ static int in_other(const double px[2], double depth, double other[2])
     double x[3];
     ray_of(&flight.rig.camera[0], px, x);
     for (int k = 0; k < 3; k++) x[k] *= depth;
-    rotate(flight.rig.R_1_0, x, x);
-    for (int k = 0; k < 3; k++) x[k] += flight.rig.t_1_0[k];
-    return project(&flight.rig.camera[1], x, SCENE_BORDER, other);
+    rotate(scene.R_1_0, x, x);
+    for (int k = 0; k < 3; k++) x[k] += scene.t_1_0[k];
+    return !view_now.lost[1] && project(&flight.rig.camera[1], x, SCENE_BORDER, other) &&
+           !view_covers(view_now.side, view_now.hidden[1], other[0]);
 }
 
 static int32_t q16(double px) { return (int32_t)lround(px * 65536.0); }
@@ -105,21 +113,37 @@ static void new_point(struct scene_point *p)
     if (real(0, 1) < w->edges) p->edge[0] = cos(angle), p->edge[1] = sin(angle);
     if (wrong < w->wrong_partners) p->wrong_px = off;
     p->index = p->before = -1;
-    p->seen = 1;
+    p->seen = !view_covers(view_now.side, view_now.hidden[0], p->px[0]);
+    p->object = view_now.object && view_covers(view_now.side, view_now.share, p->px[0]);
 }
 
-/** Moves a point on to this frame: its true position, motion, blur. */
-static void move_point(struct scene_point *p)
+/** Moves a point of the moving object. An object that starts takes what is in its part of the picture with it, one
+ *  that enters hides it. dt_s: since the frame before. Returns 0 if the point is hidden. */
+static int move_object(struct scene_point *p, double dt_s)
+{
+    const int covered = view_covers(view_now.side, view_now.share, p->px[0]);
+    const int begins = view_now.object && !scene.object;
+    if (view_now.object == OBJECT_STARTS && begins) p->object = covered;
+    if (view_now.object == OBJECT_ENTERS && covered && !p->object) return 0;
+    if (scene.object == OBJECT_ENTERS && !view_now.object && p->object) return 0;
+    if (!view_now.object) p->object = 0;
+    for (int k = 0; k < 3 && p->object; k++) p->at[k] += dt_s * view_now.object_mps[k];
+    return 1;
+}
+
+/** Moves a point on to this frame: its true position, motion, blur. dt_s: since the frame before. */
+static void move_point(struct scene_point *p, double dt_s)
 {
     const double was[2] = {p->px[0], p->px[1]};
     double x[3], soon[3], there[2], turned[3], ray[3], D[9];
+    const int shown = move_object(p, dt_s);
     in_axes(scene.c, scene.R, p->at, x);
     in_axes(scene.c_soon, scene.R_soon, p->at, soon);
     p->seen = project(&flight.rig.camera[0], x, SCENE_BORDER, p->px);
     p->depth = x[2];
     p->before = p->index;
     p->index = -1;
-    p->seen = p->seen && !scene.black;
+    p->seen = p->seen && shown && !scene.black && !view_covers(view_now.side, view_now.hidden[0], p->px[0]);
     if (scene.black) return;
     seen.of++;
     seen.in_view += p->seen;
@@ -182,14 +206,17 @@ static void scene_begin(void)
 static void scene_frame(int k)
 {
     memcpy(scene.R_before, scene.R, sizeof scene.R);
-    scene_camera(flight.frame_s[k]);
+    const double dt = k ? flight.frame_s[k] - flight.frame_s[k - 1] : 0;
+    scene_camera(flight.frame_s[k] - view_now.delay_s[0]);
+    view_relative(&flight, flight.frame_s[k], scene.R_1_0, scene.t_1_0);
     world_reseed(flight.seed, PART_SCENE + (uint64_t)k);
     scene.frame = k;
-    scene.black = is_black(k);
+    scene.black = is_black(k) || view_now.lost[0];
     seen.of = seen.in_view = 0;
     for (int i = 0; i < scene.tracks && k; i++)
-        if (scene.track[i].id) move_point(&scene.track[i]);
-    for (int i = 0; i < scene.points && k; i++) move_point(&scene.point[i]);
+        if (scene.track[i].id) move_point(&scene.track[i], dt);
+    for (int i = 0; i < scene.points && k; i++) move_point(&scene.point[i], dt);
+    scene.object = view_now.object;
 }
 
 /* ---- stages without work ----------------------------------------------------------------------------------------- */
@@ -212,7 +239,8 @@ void __wrap_vf_ingest_host(const struct vf_ingest_view *s) { s->ingest->params =
 void __wrap_vf_freeze_host(const struct vf_freeze_view *s);
 void __wrap_vf_freeze_host(const struct vf_freeze_view *s)
 {
-    memset(s->freeze->frames[s->parity], 0, sizeof s->freeze->frames[0]);
+    for (int c = 0; c < 2; c++)
+        s->freeze->frames[s->parity][c] = view_now.frozen[c] ? s->freeze->frames[s->parity ^ 1][c] + 1 : 0;
     memset(s->freeze->repeated[s->parity], 0, sizeof s->freeze->repeated[0]);
 }
 
@@ -233,6 +261,15 @@ static struct vf_feature feature_of(const struct scene_point *p, int slot, const
     f.residual_q3 = (uint32_t)real(8, 64);
     f.score = 1000;
     f.template_index = (uint16_t)slot;
+    return f;
+}
+
+/** Feature of a track in a picture that repeats the one before. */
+static struct vf_feature feature_again(const struct scene_point *p, const struct vf_feature *last)
+{
+    struct vf_feature f = *last;
+    f.dx_q16 = f.dy_q16 = 0;
+    f.age = p->age;
     return f;
 }
 
@@ -263,10 +300,11 @@ static uint32_t follow(const struct vf_refill_view *s, uint32_t count, double dt
     for (uint32_t i = 0; i < count; i++) {
         const struct vf_feature last = r->feature[s->parity ^ 1][i];
         struct scene_point *p = &scene.track[last.template_index];
-        const uint32_t why = ends(p, dt_s);
-        walk(p);
+        const int again = view_now.frozen[0];
+        const uint32_t why = again ? 0 : ends(p, dt_s);
+        if (!again) walk(p);
         p->age++;
-        const struct vf_feature f = feature_of(p, last.template_index, &last);
+        const struct vf_feature f = again ? feature_again(p, &last) : feature_of(p, last.template_index, &last);
         if (why || !inside(&f)) {
             end_track(r, t, i, &last, why ? why : VFRONT_END_BORDER);
             continue;
@@ -294,6 +332,7 @@ void __wrap_vf_refill_host(const struct vf_refill_view *s)
         struct scene_point *p = &scene.track[i];
         if (p->id) continue;
         new_point(p);
+        if (!p->seen) continue;
         p->id = before.last_id + ++born;
         r->feature[s->parity][live + born - 1] = feature_of(p, i, NULL);
     }
@@ -374,11 +413,14 @@ void __wrap_vf_select_host(const struct vf_select_view *s)
         struct scene_point *p = &scene.point[i];
         const double found = real(0, 1), x = 0.3 * normal(), y = 0.3 * normal(), replaced = real(0, 1);
         const double x_1 = 0.3 * normal(), y_1 = 0.3 * normal();
-        if (!scene.frame || !p->seen || replaced > exp(-0.1 / flight.world.life_s)) new_point(p);
-        const int u = (int)lround(p->px[0] + x), v = (int)lround(p->px[1] + y);
+        const int again = view_now.frozen[0] && scene.frame;
+        if (!again && (!scene.frame || !p->seen || replaced > exp(-0.1 / flight.world.life_s))) new_point(p);
+        if (!again)
+            p->key[0] = (int)lround(p->px[0] + x), p->key[1] = (int)lround(p->px[1] + y), p->key[2] = found <= 0.8;
+        const int u = p->key[0], v = p->key[1];
         const double px[2] = {u, v};
         double other[2];
-        if (found > 0.8 || (int32_t)m->count[0][0] >= room) continue;
+        if (!p->key[2] || !p->seen || (int32_t)m->count[0][0] >= room) continue;
         p->index = (int)m->count[0][0];
         m->key[0][m->count[0][0]++] = vf_detect_key(1, 1000, 0, u, v);
         memset(p->other, 0, sizeof p->other);
@@ -444,7 +486,7 @@ static void match_of(const struct vf_match_view *s, const struct scene_point *p,
     struct vf_match_link *to = &m->link[s->parity][p->index];
     const int right = before == p->before;
     const int32_t x = from->age ? from->x_q16 : key->x_q16, y = from->age ? from->y_q16 : key->y_q16;
-    const double sigma = deviation(0.1, p->blur);
+    const double sigma = view_now.frozen[0] ? 0 : deviation(0.1, p->blur);
     vfront_match_t *out = &m->match[m->count++];
     memset(out, 0, sizeof *out);
     const struct vf_point *now = &s->bearing->point[s->parity][0][p->index];

@@ -32,21 +32,6 @@ static struct place_lens lens_of(int camera)
     return (struct place_lens){c->f, c->cx, c->cy};
 }
 
-/** Position and axes of a camera at a true time. */
-static void camera_at(int camera, double t, double c[3], double R[9])
-{
-    flight_camera_at(&flight, t, c, R);
-    if (!camera) return;
-    double aside[3];
-    for (int k = 0; k < 3; k++) {
-        aside[k] = 0;
-        for (int i = 0; i < 3; i++) aside[k] -= flight.rig.R_1_0[3 * i + k] * flight.rig.t_1_0[i];
-    }
-    rotate(R, aside, aside);
-    for (int k = 0; k < 3; k++) c[k] += aside[k];
-    product(R, flight.rig.R_1_0, 1, R);
-}
-
 static void view_begin(void)
 {
     static double centre[VIEWS_MAX][3], axes[VIEWS_MAX][9];
@@ -83,8 +68,8 @@ static double look(int k)
 {
     const struct place_lens lens = lens_of(0);
     double c[3], R[9], soon[3], R_soon[9], px[GRID][2], depth[GRID], there[2], longest = 0;
-    camera_at(0, flight.frame_s[k], c, R);
-    camera_at(0, flight.frame_s[k] + 1e-3, soon, R_soon);
+    view_camera_at(&flight, 0, flight.frame_s[k], c, R);
+    view_camera_at(&flight, 0, flight.frame_s[k] + 1e-3, soon, R_soon);
     seen.in_view = 0;
     seen.of = before.count;
     for (int i = 0; i < before.count; i++) seen.in_view += project(c, R, before.at[i], BORDER_PX, there);
@@ -131,26 +116,74 @@ static void keep(int k, int camera, const uint8_t *pixels)
     exit(1);
 }
 
+/** Depth of each pixel of a camera's picture [m]. */
+static void depths_of(const struct place_lens *lens, const double R[9], const double c[3], float *depth_m)
+{
+    static double px[FLIGHT_WIDTH][2], depth[FLIGHT_WIDTH];
+    for (int y = 0; y < FLIGHT_HEIGHT; y++) {
+        for (int x = 0; x < FLIGHT_WIDTH; x++) px[x][0] = x, px[x][1] = y;
+        place_depths(lens, R, c, FLIGHT_WIDTH, (const double(*)[2])px, depth);
+        for (int x = 0; x < FLIGHT_WIDTH; x++) depth_m[y * FLIGHT_WIDTH + x] = (float)depth[x];
+    }
+}
+
+/** Renders the picture of a camera in frame k, blurred over the exposure. */
+static void render(int k, int camera, int moments, uint8_t *pixels)
+{
+    static uint32_t irradiance[FLIGHT_HEIGHT * FLIGHT_WIDTH];
+    const struct place_lens lens = lens_of(camera);
+    const struct place_sensor sensor = {.gain = brightness_at(flight.frame_s[k]) * (camera ? 0.96 : 1),
+                                        .offset_grey = camera ? 2 : 4,
+                                        .electrons = flight.world.electrons,
+                                        .key = world_mix(world_mix(flight.seed) + 2 * (uint64_t)k + (uint64_t)camera)};
+    const double middle = flight.frame_s[k] - view_now.delay_s[camera];
+    memset(irradiance, 0, sizeof irradiance);
+    for (int i = 0; i < moments; i++) {
+        double c[3], R[9];
+        view_camera_at(&flight, camera, middle + ((i + 0.5) / moments - 0.5) * flight.exposure_s, c, R);
+        place_gather(&lens, R, c, irradiance);
+    }
+    place_expose(irradiance, (unsigned)moments, &sensor, pixels);
+}
+
+/** Puts the fault of the flight into the finished picture of a camera, and keeps the picture as it would be. */
+static void put_fault(int k, int camera, uint8_t *pixels)
+{
+    static uint8_t held[2][PICTURE_PIXELS], last[2][PICTURE_PIXELS], clean[PICTURE_PIXELS];
+    static float depth_m[PICTURE_PIXELS];
+    const struct fault *f = active_fault(k);
+    const struct place_lens lens = lens_of(camera);
+    memcpy(clean, pixels, sizeof clean);
+    if (!f) memcpy(held[camera], pixels, sizeof clean);
+    if (view_now.frozen[camera]) memcpy(pixels, held[camera], sizeof clean);
+    if (f && f->kind->picture && view_touched(f, camera)) {
+        struct fault_picture at = {.frame = k,
+                                   .near_m = flight.world.near_m,
+                                   .camera = camera,
+                                   .lens = flight.rig.camera[camera],
+                                   .held = held[camera],
+                                   .before = last[camera]};
+        const int before_fault = view_frame_before(&flight, f, k);
+        at.frames_since = k - before_fault - 1;
+        at.since_s = flight.frame_s[k] - FLIGHT_LEAD_S - f->begin_s;
+        view_camera_at(&flight, camera, flight.frame_s[k], at.c, at.R);
+        view_camera_at(&flight, 0, FLIGHT_LEAD_S + f->begin_s, at.c_begin, at.R_begin);
+        if (f->kind->picture == picture_repeat) depths_of(&lens, at.R, at.c, depth_m), at.depth_m = depth_m;
+        f->kind->picture(f, &at, pixels);
+    }
+    for (int i = 0; i < PICTURE_PIXELS && view_now.hidden[camera] > 0; i++)
+        if (view_covers(view_now.side, view_now.hidden[camera], i % FLIGHT_WIDTH)) pixels[i] = 0;
+    memcpy(last[camera], clean, sizeof clean);
+}
+
 static void view_frame(int k, vfront_frame_t *frame)
 {
     static uint8_t picture[2][FLIGHT_HEIGHT * FLIGHT_WIDTH];
-    static uint32_t irradiance[FLIGHT_HEIGHT * FLIGHT_WIDTH];
     const int moments = (int)fmin(MOMENTS_MAX, 1 + look(k) / MOMENT_PX);
     for (int camera = 0; camera < 2; camera++) {
-        const struct place_lens lens = lens_of(camera);
-        const struct place_sensor sensor = {
-            .gain = brightness_at(flight.frame_s[k]) * (camera ? 0.96 : 1),
-            .offset_grey = camera ? 2 : 4,
-            .electrons = flight.world.electrons,
-            .key = world_mix(world_mix(flight.seed) + 2 * (uint64_t)k + (uint64_t)camera)};
-        memset(irradiance, 0, sizeof irradiance);
-        for (int i = 0; i < moments; i++) {
-            double c[3], R[9];
-            camera_at(camera, flight.frame_s[k] + ((i + 0.5) / moments - 0.5) * flight.exposure_s, c, R);
-            place_gather(&lens, R, c, irradiance);
-        }
-        place_expose(irradiance, (unsigned)moments, &sensor, picture[camera]);
-        if (is_black(k)) memset(picture[camera], 0, sizeof picture[camera]);
+        render(k, camera, moments, picture[camera]);
+        put_fault(k, camera, picture[camera]);
+        if (is_black(k) || view_now.lost[camera]) memset(picture[camera], 0, sizeof picture[camera]);
         if (mode.pictures) keep(k, camera, picture[camera]);
         frame->picture[camera] = (vfront_picture_t){
             .data = picture[camera], .width_px = FLIGHT_WIDTH, .height_px = FLIGHT_HEIGHT, .pitch_bytes = FLIGHT_WIDTH};

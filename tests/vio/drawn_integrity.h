@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+/* Integrity of a flight with a fault: errors beside the protection level, alerts, delay and recovery. The same numbers
+ * of the same world without the fault stand beside them. Include in one file only, behind drawn_result.h.
+ *
+ * A frame is misleading if it gives a level, whatever its state is called, and an error is beyond both the level and
+ * integrity_least. An alert is what a user of the result can read: ALERT_NO_LEVEL and what follows it. */
+#ifndef DRAWN_INTEGRITY_H
+#define DRAWN_INTEGRITY_H
+
+#include "drawn_fault.h"
+#include "drawn_result.h"
+
+/** Probability an hour that an error is beyond its level, and frames of that hour, each taken as independent. */
+#define LEVEL_AN_HOUR 1e-4
+#define LEVEL_FRAMES_AN_HOUR 72000.0
+
+/** Of position, attitude, velocity [m, rad, m/s]: errors below are not called misleading; alert limits of a user. */
+static const double integrity_least[KINDS] = {0.05, 2 * DEGREE, 0.1};
+static const double integrity_limit[KINDS] = {1, 5 * DEGREE, 1};
+
+/** Alerts, a bit each. */
+enum {
+    ALERT_NO_LEVEL = 1, /* no state, or the frame was refused by name */
+    ALERT_STATE = 2,    /* COASTING, STEREO_ONLY */
+    ALERT_NAV = 4,      /* DISPUTED, ONE_CAMERA */
+    ALERT_IMU = 8,      /* health.imu */
+    ALERT_STEREO = 16,  /* health.stereo SUSPECT or BLIND, health.calibration */
+    ALERT_PICTURES = 32 /* health.late, .repeated, .frozen, .missing */
+};
+
+/** Bins of the diagrams: 10 a decade from 1e-4 on, of error and of level [m, rad, m/s]. */
+enum { DIAGRAM_BINS = 80 };
+
+/** Numbers of a flight: X(name, meaning). Times since the fault begins; frames, unless said, from there on. */
+/* clang-format off */
+#define INTEGRITY(X) \
+    X(frames, "frames that were given") \
+    X(during, "of these, frames with the fault") \
+    X(refused, "frames refused by a status of the samples or stamps") \
+    X(levels, "frames with a level") \
+    X(during_levels, "of these, frames with the fault") \
+    X(good, "frames GOOD") \
+    X(alerted, "frames with an alert") \
+    X(right_before, "1: the last frame before was GOOD, without alert, and none before was misleading") \
+    X(misleading, "frames misleading in any quantity") \
+    X(misleading_p, "in position") \
+    X(misleading_a, "in attitude") \
+    X(misleading_v, "in velocity") \
+    X(silent, "misleading frames without an alert") \
+    X(hazardous, "misleading frames without an alert, the level within its limit, the error over it") \
+    X(unavailable, "frames with a level over its limit") \
+    X(beyond_s, "first misleading frame [s]; -1: none") \
+    X(alert_s, "first alert [s]; -1: none") \
+    X(alert_bits, "alerts of all frames, a bit each") \
+    X(delay_s, "from the first misleading frame to the first alert from it on [s]; -1: none, or none misleading") \
+    X(recovery_s, "from the end to a frame GOOD, without alert, not misleading [s]; -1: never; -2: no end") \
+    X(worst_m, "largest error of the position in frames with the fault and a level [m]") \
+    X(worst_deg, "of the attitude [deg]") \
+    X(worst_mps, "of the velocity [m/s]") \
+    X(most_m, "largest error of the position [m]") \
+    X(resets, "states that replaced another one") \
+    X(flight_s, "whole flight, from the first state on: duration [s]") \
+    X(flight_alerts, "runs of frames with an alert, from the first frame GOOD on, of the whole flight") \
+    X(flight_state_alerts, "of these by state or flag alone") \
+    X(flight_misleading, "misleading frames of the whole flight")
+/* clang-format on */
+
+#define INTEGRITY_MEMBER(name, meaning) double name;
+struct integrity {
+    INTEGRITY(INTEGRITY_MEMBER)
+};
+#define INTEGRITY_NAME(name, meaning) #name,
+static const char *const integrity_names[] = {INTEGRITY(INTEGRITY_NAME)};
+#define INTEGRITY_MEANING(name, meaning) meaning,
+static const char *const integrity_meanings[] = {INTEGRITY(INTEGRITY_MEANING)};
+enum { INTEGRITY_NUMBERS = sizeof integrity_names / sizeof *integrity_names };
+_Static_assert(sizeof(struct integrity) == INTEGRITY_NUMBERS * sizeof(double), "integrity is its numbers");
+
+static struct integrity integrity;
+
+/** Frames by error, level, and alert: 1 with one. */
+static long diagram[KINDS][DIAGRAM_BINS][DIAGRAM_BINS][2];
+
+/** What the sums above need of the frames before. */
+static struct {
+    int begun, alert, state_alert, was_right, misled;
+    double first_s;
+} before_now;
+
+/** Frame as a user has it. */
+struct integrity_frame {
+    double level[KINDS]; /* [m, rad, m/s]; negative: none */
+    double error[KINDS];
+    unsigned alert;
+    int misleading[KINDS], any;
+};
+
+/* ---- level ------------------------------------------------------------------------------------------------------- */
+
+/** Length that three normal errors of deviation 1 exceed with a probability: root of a quantile of chi-square, three
+ *  degrees of freedom, by bisection. */
+static double level_factor(double probability)
+{
+    double low = 0, high = 40;
+    for (int i = 0; i < 60; i++) {
+        const double k = 0.5 * (low + high), beyond = erfc(k / sqrt(2)) + sqrt(2 / acos(-1)) * k * exp(-0.5 * k * k);
+        *(beyond > probability ? &low : &high) = k;
+    }
+    return high;
+}
+
+/** Largest eigenvalue of the 3x3 covariance of the errors from `first` on. */
+static double largest_variance(const vfront_nav_t *nav, int first)
+{
+    double A[9], mean = 0, square_sum = 0, B[9];
+    for (int i = 0; i < 9; i++) {
+        const int a = first + i / 3, b = first + i % 3;
+        A[i] = nav->covariance[a < b ? vf_nav_index(a, b) : vf_nav_index(b, a)];
+        if (i % 4 == 0) mean += A[i] / 3;
+    }
+    for (int i = 0; i < 9; i++) B[i] = A[i] - (i % 4 ? 0 : mean), square_sum += B[i] * B[i];
+    const double p = sqrt(square_sum / 6);
+    if (!(p > 0)) return mean;
+    const double det = B[0] * (B[4] * B[8] - B[5] * B[7]) - B[1] * (B[3] * B[8] - B[5] * B[6]) +
+                       B[2] * (B[3] * B[7] - B[4] * B[6]);
+    return mean + 2 * p * cos(acos(fmax(-1, fmin(1, det / (2 * p * p * p)))) / 3);
+}
+
+/** Protection level of a state: of position, attitude, velocity [m, rad, m/s]; negative: none. The library reports none
+ *  yet: it is the deviation of the covariance's largest axis times level_factor(). */
+static void level_of(const vfront_nav_t *nav, double level[KINDS])
+{
+    static double factor;
+    if (factor == 0) factor = level_factor(LEVEL_AN_HOUR / LEVEL_FRAMES_AN_HOUR);
+    for (int kind = 0; kind < KINDS; kind++)
+        level[kind] = is_reported(nav) ? factor * sqrt(fmax(0, largest_variance(nav, 3 * kind))) : -1;
+}
+
+/* ---- alerts ------------------------------------------------------------------------------------------------------ */
+
+static unsigned alerts_of(const vfront_result_t *r, const double level[KINDS])
+{
+    const vfront_health_t *h = &r->health;
+    unsigned alert = 0;
+    if (level[0] < 0) alert |= ALERT_NO_LEVEL;
+    if (r->nav.state == VFRONT_NAV_COASTING || r->nav.state == VFRONT_NAV_STEREO_ONLY) alert |= ALERT_STATE;
+    if (r->nav.flags & (VFRONT_NAV_DISPUTED | VFRONT_NAV_ONE_CAMERA)) alert |= ALERT_NAV;
+    if (h->imu) alert |= ALERT_IMU;
+    if (h->stereo == VFRONT_STEREO_SUSPECT || h->stereo == VFRONT_STEREO_BLIND || h->calibration) alert |= ALERT_STEREO;
+    if (h->late || h->repeated || h->frozen[0] || h->frozen[1] || h->missing) alert |= ALERT_PICTURES;
+    return alert;
+}
+
+/** Frame of a result; r NULL: it was refused. e: errors of its state. */
+static void integrity_read(const vfront_result_t *r, const double e[9], struct integrity_frame *f)
+{
+    memset(f, 0, sizeof *f);
+    for (int kind = 0; kind < KINDS; kind++) f->level[kind] = -1;
+    if (r) level_of(&r->nav, f->level);
+    f->alert = r ? alerts_of(r, f->level) : ALERT_NO_LEVEL;
+    for (int kind = 0; kind < KINDS && f->level[kind] >= 0; kind++) {
+        f->error[kind] = length(e + 3 * kind);
+        f->misleading[kind] = f->error[kind] > f->level[kind] && f->error[kind] > integrity_least[kind];
+        f->any |= f->misleading[kind];
+    }
+}
+
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
+
+static void integrity_begin(void)
+{
+    memset(&integrity, 0, sizeof integrity);
+    memset(&before_now, 0, sizeof before_now);
+    memset(diagram, 0, sizeof diagram);
+    integrity.beyond_s = integrity.alert_s = integrity.delay_s = integrity.recovery_s = -1;
+    before_now.first_s = -1;
+}
+
+static int diagram_bin(double v)
+{
+    const double at = v > 1e-4 ? 10 * log10(v / 1e-4) : 0;
+    return at < DIAGRAM_BINS ? (int)at : DIAGRAM_BINS - 1;
+}
+
+/** Whole flight: alerts that a flight without a fault must not have. t: since the first frame [s]. */
+static void integrity_flight(const vfront_result_t *r, const struct integrity_frame *f, double t)
+{
+    const int good = r && r->nav.state == VFRONT_NAV_GOOD,
+              state = (f->alert & (ALERT_NO_LEVEL | ALERT_STATE | ALERT_NAV)) != 0;
+    if (before_now.first_s < 0 && good) before_now.first_s = t;
+    if (before_now.first_s < 0) return;
+    integrity.flight_s = t - before_now.first_s;
+    integrity.flight_alerts += f->alert && !before_now.alert;
+    integrity.flight_state_alerts += state && !before_now.state_alert;
+    integrity.flight_misleading += f->any;
+    before_now.alert = f->alert != 0, before_now.state_alert = state;
+}
+
+/** Frames from the beginning of the fault on. */
+static void integrity_after(const vfront_result_t *r, const struct integrity_frame *f, const struct fault *fault,
+                            double t)
+{
+    struct integrity *n = &integrity;
+    const int during = fault_active(fault, t), good = r && r->nav.state == VFRONT_NAV_GOOD, level = f->level[0] >= 0;
+    const double since = t - fault->begin_s;
+    double *const worst[KINDS] = {&n->worst_m, &n->worst_deg, &n->worst_mps}, *const misled[KINDS] = {&n->misleading_p,
+                                                                                                      &n->misleading_a,
+                                                                                                      &n->misleading_v};
+    int over = 0, useless = 0;
+    n->frames++, n->during += during, n->refused += !r;
+    n->levels += level, n->during_levels += level && during;
+    n->good += good, n->alerted += f->alert != 0;
+    n->misleading += f->any, n->silent += f->any && !f->alert;
+    if (f->any && n->beyond_s < 0) n->beyond_s = since;
+    if (f->alert && n->alert_s < 0) n->alert_s = since;
+    if (f->alert && n->beyond_s >= 0 && n->delay_s < 0) n->delay_s = since - n->beyond_s;
+    n->alert_bits = (double)((unsigned)n->alert_bits | f->alert);
+    if (!during && n->recovery_s < 0 && good && !f->alert && !f->any) n->recovery_s = since - fault->length_s;
+    for (int kind = 0; kind < KINDS && level; kind++) {
+        *misled[kind] += f->misleading[kind];
+        useless |= f->level[kind] > integrity_limit[kind];
+        over |= f->error[kind] > integrity_limit[kind] && f->level[kind] <= integrity_limit[kind];
+        if (during) *worst[kind] = fmax(*worst[kind], f->error[kind] / (kind == 1 ? DEGREE : 1));
+        diagram[kind][diagram_bin(f->error[kind])][diagram_bin(f->level[kind])][f->alert != 0]++;
+    }
+    n->hazardous += over && !f->alert, n->unavailable += useless;
+    if (level) n->most_m = fmax(n->most_m, f->error[0]);
+    if (r) n->resets = r->nav.reset_counter;
+}
+
+/** Adds a frame at t, since the first frame [s]. r NULL: it was refused. */
+static void integrity_add(const vfront_result_t *r, const double e[9], const struct fault *fault, double t,
+                          struct integrity_frame *f)
+{
+    integrity_read(r, e, f);
+    integrity_flight(r, f, t);
+    if (t < fault->begin_s) {
+        before_now.misled |= f->any;
+        integrity.right_before = r && r->nav.state == VFRONT_NAV_GOOD && !f->alert && !before_now.misled;
+        return;
+    }
+    integrity_after(r, f, fault, t);
+}
+
+static void integrity_conclude(const struct fault *fault, double last_s)
+{
+    if (fault->begin_s + fault->length_s > last_s) integrity.recovery_s = -2;
+}
+
+#endif
