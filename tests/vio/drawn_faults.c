@@ -14,6 +14,8 @@ static void view_frame(int k, vfront_frame_t *frame)
     scene_frame(k);
 }
 
+static void view_refused(void) { scene_refused(); }
+
 static struct flight with;
 
 static const struct fault_kind *kind_of(const char *name)
@@ -418,6 +420,27 @@ static void occludes(void **state)
     assert_true(in_other(px, 5, other));
 }
 
+/** A frame that the library refused leaves the scene as it was; the next one moves it over the whole time. */
+static void refused(void **state)
+{
+    struct fault f = drawn(kind_of("clock_step"), 9);
+    static struct scene kept;
+    (void)state;
+    make_flight();
+    drawn_fault.on = 1, drawn_fault.is = f;
+    scene_begin();
+    for (int k = 0; k < 4; k++) {
+        view_look(&flight, NULL, k);
+        if (k == 3) kept = scene;
+        scene_frame(k);
+    }
+    scene_refused();
+    assert_memory_equal(&scene, &kept, sizeof kept);
+    scene_frame(4);
+    NEAR(scene.dt_s, flight.frame_s[4] - flight.frame_s[2]);
+    drawn_fault.on = 0;
+}
+
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
 
 static uint8_t clean[PICTURE_PIXELS], held[PICTURE_PIXELS], last[PICTURE_PIXELS], out[PICTURE_PIXELS];
@@ -571,6 +594,7 @@ int main(void)
                                        cmocka_unit_test(delays),
                                        cmocka_unit_test(objects),
                                        cmocka_unit_test(occludes),
+                                       cmocka_unit_test(refused),
                                        cmocka_unit_test(pictures),
                                        cmocka_unit_test(options),
                                        cmocka_unit_test(levels),

@@ -13,6 +13,8 @@ static void view_begin(void);
 static int view_uses(const struct world_draw *quantity);
 /** Pictures of frame k, and what `seen` has of it. */
 static void view_frame(int k, vfront_frame_t *frame);
+/** The library refused the last frame. */
+static void view_refused(void);
 
 /** An estimator that is wrong on purpose, for checks that must see it. */
 enum broken { WHOLE, BROKEN_COVARIANCE, BROKEN_GRAVITY, BROKEN_BASELINE, BROKEN_MOUNT, BROKEN };
@@ -139,6 +141,7 @@ static const vfront_result_t *step_frame(int k, uint32_t *from)
     view_frame(k, &f);
     const vfront_status_t status = vfront_step(&vf, &f, &r);
     if (is_refusal(status)) {
+        view_refused();
         if (mode.replay)
             printf("%7.3f refused: %s, %s\n", flight.frame_s[k] - FLIGHT_LEAD_S, vfront_status_name(status),
                    vfront_detail(&vf));

@@ -42,9 +42,10 @@ struct scene_point {
     int key[3];      /* key point: pixel x, y of the last picture, 1 if it was found there */
 };
 
-static struct {
-    int frame; /* of the flight; -1: no flight, the stages leave their memory empty */
-    int black; /* 1: the picture of camera 0 is black in this frame */
+static struct scene {
+    int frame;   /* of the flight; -1: no flight, the stages leave their memory empty */
+    double dt_s; /* since the frame before that the library took */
+    int black;   /* 1: the picture of camera 0 is black in this frame */
     int tracks, points;
     struct scene_point track[SCENE_TRACKS], point[SCENE_POINTS];
     double c[3], R[9], c_soon[3], R_soon[9]; /* camera 0 at the frame and 1 ms later */
@@ -202,11 +203,19 @@ static void scene_begin(void)
     scene.points = (int)(SCENE_POINTS * sqrt(flight.world.texture));
 }
 
+/** The scene as it was before its last frame, which the library may refuse. */
+static struct scene scene_before;
+
+/** Takes back a frame that the library refused: it saw nothing of it. */
+static void scene_refused(void) { scene = scene_before; }
+
 /** Moves all points on to frame k. Tracks and key points that left are drawn anew by their stages. */
 static void scene_frame(int k)
 {
+    if (drawn_fault.on) scene_before = scene;
     memcpy(scene.R_before, scene.R, sizeof scene.R);
-    const double dt = k ? flight.frame_s[k] - flight.frame_s[k - 1] : 0;
+    const double dt = k ? flight.frame_s[k] - flight.frame_s[scene.frame] : 0;
+    scene.dt_s = dt;
     scene_camera(flight.frame_s[k] - view_now.delay_s[0]);
     view_relative(&flight, flight.frame_s[k], scene.R_1_0, scene.t_1_0);
     world_reseed(flight.seed, PART_SCENE + (uint64_t)k);
@@ -327,7 +336,9 @@ void __wrap_vf_refill_host(const struct vf_refill_view *s)
     uint32_t live = 0, born = 0;
     r->lost_count = r->overflow = 0;
     memset(r->ended, 0, sizeof r->ended);
-    if (k > 0) live = follow(s, before.count, flight.frame_s[k] - flight.frame_s[k - 1]);
+    for (int i = 0; i < scene.tracks && !s->ingest->params.frame; i++)
+        scene.track[i].id = 0; /* the library began anew */
+    if (k > 0) live = follow(s, before.count, scene.dt_s);
     for (int i = 0; i < scene.tracks && k >= 0 && !scene.black; i++) {
         struct scene_point *p = &scene.track[i];
         if (p->id) continue;

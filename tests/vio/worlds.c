@@ -19,4 +19,6 @@ static void view_frame(int k, vfront_frame_t *frame)
     scene_frame(k);
 }
 
+static void view_refused(void) { scene_refused(); }
+
 int main(int argc, char **argv) { return drawn_main(argc, argv, "worlds", 10); }

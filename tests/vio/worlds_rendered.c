@@ -190,6 +190,8 @@ static void view_frame(int k, vfront_frame_t *frame)
     }
 }
 
+static void view_refused(void) {} /* pictures do not depend on what the library took */
+
 int main(int argc, char **argv)
 {
     if (!place_open(FLIGHT_WIDTH, FLIGHT_HEIGHT)) return fprintf(stderr, "worlds-rendered: no memory\n"), 1;
