@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate vio batch nav fitted start simulate worlds worlds-rendered worlds-long vio-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
+.PHONY: cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate vio batch nav fitted start simulate worlds worlds-rendered worlds-long integrity vio-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -310,6 +310,7 @@ slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BU
 	  '$(PYTHON) tests/geometry/predict_vio.py $(BUILD)/bridge_nav.so --quick' \
 	  '$(PYTHON) tests/vio/simulate.py $(BUILD)/simulate --only hover --runs 8 --sets=' '$(PYTHON) tests/vio/simulate.py $(BUILD)/simulate --only "V1_02, no readings" --runs 12 --sets=' '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds --runs 100 --seconds 6 --check' '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds --runs 30 --seconds 14 --black 4,11 --check' \
   '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds-rendered --runs 24 --seconds 4 --check' $(foreach b,covariance gravity,'$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds-rendered --runs 12 --seconds 4 --broken $b --check --must-fail') 'env PYTHON=$(PYTHON) tests/vio/worlds_long.sh $(BUILD) --quick' \
+  '$(PYTHON) tests/integrity/integrity.py $(BUILD)/worlds --runs 74 --seconds 6 --check' '$(PYTHON) tests/integrity/integrity.py $(BUILD)/worlds --runs 37 --seconds 6 --broken covariance --check --must-fail' \
   '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/accuracy/check.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(EXEC) $(BUILD)/endless 2000' '$(EXEC) $(TEST)/steady --steps 60 --frames 20 --size 128x96 --set select_points=200 --set ego_hypotheses=32 --set ego_metric_hypotheses=32' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/wrong_calibration.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
   $(COMPANION_SLOW) $(EMULATED_SAMPLE)
 
@@ -424,6 +425,9 @@ worlds-rendered: $(BUILD)/worlds-rendered ## Flights of 6 s through 200 of these
 
 worlds-long: $(BUILD)/worlds $(BUILD)/worlds-rendered ## Hovers of 10 minutes and flights of 30 through drawn worlds: drift and deviations by time; writes tests/vio/worlds-long.txt, 20 minutes of a core
 	$(RECORD) tests/vio/worlds-long.txt 'Drawn worlds, long flights' env PYTHON=$(PYTHON) tests/vio/worlds_long.sh $(BUILD)
+
+integrity: $(BUILD)/worlds $(BUILD)/worlds-rendered ## Drawn worlds without and with a drawn fault, 592 runs without pictures, 60 rendered: misleading frames, alerts, recovery; writes tests/integrity/integrity.txt and Stanford diagrams, 10 minutes on 2 cores; some by INTEGRITY="--runs 37,10" or INTEGRITY=--help, which write nothing
+	$(if $(INTEGRITY),,$(RECORD) tests/integrity/integrity.txt 'Drawn faults in drawn worlds') $(PYTHON) tests/integrity/integrity.py $^ $(or $(INTEGRITY),--runs 592$(comma)60 --svg tests/integrity --csv $(BUILD)/integrity.csv$(comma)$(BUILD)/integrity-rendered.csv)
 
 .PHONY: sensitivity
 sensitivity: ## Each chosen constant of the estimator times 0.67 and 1.5: what it moves in 60 drawn worlds; writes tests/house/sensitivity.txt, 3 hours of a core; some by SENSITIVITY="--only VIO_", which writes nothing

@@ -142,9 +142,9 @@ VF_FN int vf_stationary_quiet(struct vf_vio_stationary *stationary, const struct
 /* ---- observations ------------------------------------------------------------------------------------------------ */
 
 /** Writes the two whitened rows of observation `at`. Columns 0 .. 5: derivatives of its bearing by velocity and angular
- *  rate of the camera, in camera axes. Column 6: change of the bearing since the reference. Sets `tested` and
- *  `still`. variance: of the inverse range [1/m^2]. It is taken off the square of the estimate, which exceeds the square
- *  of the true value by as much. */
+ *  rate of the camera, in camera axes. Column 6: change of the bearing since the reference. Sets `tested` and `still`.
+ *  variance: of the inverse range [1/m^2]. It is taken off the square of the estimate, which exceeds the square of the
+ *  true value by as much. */
 VF_FN void vf_stationary_row(struct vf_stationary_sums *s, int at, const struct vf_landmark *l,
                              const struct vf_observation *seen, uint64_t t_ns, float variance)
 {
