@@ -46,9 +46,9 @@ VF_FN void vf_align_frame_pair(const struct vf_vio_window *w, struct vf_vio_work
     out->square = -1.0f;
     if (vf_consistency_rows_of(w, k, k->landmark_of[i], &at) <= 0) return;
     const struct vf_landmark *l = &w->landmark[k->landmark_of[i]];
-    const float noise = (float)vf_vio_noise_variance(w), spread = at.by[0] * at.by[0] + at.by[1] * at.by[1],
-                left = sqrtf(noise / (noise + spread / vf_align_frame_range_information(w, k, l, rig))),
-                share = spread > 0.0f ? (left - 1.0f) / spread : 0.0f;
+    const float noise = (float)vf_vio_noise_variance(w), by_range = at.by[0] * at.by[0] + at.by[1] * at.by[1],
+                left = sqrtf(noise / (noise + by_range / vf_align_frame_range_information(w, k, l, rig))),
+                share = by_range > 0.0f ? (left - 1.0f) / by_range : 0.0f;
     for (int row = 0; row < 2; row++) {
         for (int c = 0; c < VF_AXES; c++) out->row[row][c] = -l->inverse * at.g[row][c];
         vf_cross(at.g[row], at.Y, &out->row[row][VF_AXES]);

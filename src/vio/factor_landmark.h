@@ -31,9 +31,8 @@
  *  parallax solvable, and nothing else: the error of its mean is common to all landmarks, so each adds a measurement of
  *  the scale. 10^5 landmarks at 1 m measure it to 0.3, the pair's calibration to 0.01. */
 #define VF_VIO_INVERSE_RANGE_SIGMA 100.0f
-/** Standard deviation of the prior of a landmark's inverse range, with one camera [1/m]. It is wider because a wrong
- *  mean is common to all landmarks and biases the velocity without parallax. A still wider prior would let noise set
- *  the ranges. */
+/** Standard deviation of the prior of a landmark's inverse range, with one camera [1/m]. A narrower one would
+ *  bias the velocity without parallax, by the error of its mean. A wider one would let noise set the ranges. */
 #define VF_VIO_INVERSE_RANGE_SIGMA_MONO 2.0f
 /** Mean of the prior of a landmark's inverse range [1/m]. */
 #define VF_VIO_INVERSE_RANGE_MEAN 0.1f

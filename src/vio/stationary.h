@@ -11,10 +11,10 @@
  *         changed by more than VF_STATIONARY_OWN moves by itself and is left out; a share of VF_STATIONARY_GO_ON must
  *         not have moved.
  *         Start: a stationary period begins once the observations would detect VF_STATIONARY_MPS in any direction, by
- *         VF_STATIONARY_CHI2, and do not. Longer tracks and nearer landmarks make this sooner. A
- *         slower motion counts as stationary until the observations detect it. If the IMU signal has not changed then,
- *         the next start needs twice the standard deviations, doubled VF_STATIONARY_CREEPS times at most. A change of
- *         the IMU signal resets this.
+ *         VF_STATIONARY_CHI2, and do not. Longer tracks and nearer landmarks make this sooner, as far as their ranges
+ *         are known. A slower motion counts as stationary until the observations detect it. If the IMU signal has not
+ *         changed then, the next start needs twice the standard deviations, doubled VF_STATIONARY_CREEPS times at most.
+ *         A change of the IMU signal resets this.
  *         Zero-velocity update: the poses at both ends of a stationary interval are equal, to a random walk of
  *         VF_STATIONARY_WALK_M and VF_STATIONARY_WALK_RAD per root of a second. The velocity at its end is 0, to
  *         VF_STATIONARY_STILL_MPS. When the period ends, all intervals in the window lose the update.

@@ -152,11 +152,11 @@ VF_FN void vf_stereo_check_decide(const struct vf_vio_window *w, struct vf_vio_w
     const float known = vf_stereo_check_known(&rows, rig, doubt), by = vf_group_sum_16(rows.by_inverse),
                 residual = vf_group_sum_16(rows.residual), scale = VF_STEREO_CHECK_SCALE * l->inverse,
                 offset = (float)w->covariance[VF_VIO_REPORTED_DISPARITY * (VF_VIO_REPORTED + 1)],
-                spread = by * by * (1.0f / known + scale * scale) + s->stereo_weight * s->stereo_weight * offset;
+                variance = by * by * (1.0f / known + scale * scale) + s->stereo_weight * s->stereo_weight * offset;
     if (!observed || !VF_GROUP_FIRST(16)) return;
     k->range_information[i] = known;
     if (s->stereo_weight > 0.0f)
-        k->stereo_check[i] = residual * residual > VF_STEREO_CHECK_GATE * ((float)vf_vio_noise_variance(w) + spread);
+        k->stereo_check[i] = residual * residual > VF_STEREO_CHECK_GATE * ((float)vf_vio_noise_variance(w) + variance);
 }
 
 /** Starts, prolongs or runs down the exclusion of camera 1. tested, contrary: number of its tested and of its
