@@ -278,8 +278,8 @@ VF_FN void vf_motion_check_compare(const struct vf_params *params, vfront_motion
 }
 
 /** Invalidates each motion whose share of inliers is far below the running mean. w: out, rotation vector of the metric
- *  motion if good, else of the relative one [rad], for vf_rate_check_step(). Returns 1 if w is known; 0 for late
- *  images, whose motion belongs to another time. */
+ *  motion if good, else of the relative one [rad], for vf_rate_check_step(). Returns 1 if w is known to
+ *  VF_RATE_CHECK_RADPS; 0 for late images, whose motion belongs to another time. */
 VF_FN int vf_motion_check_shares(const struct vf_motion_check_input *input, vfront_motion_t *relative,
                                  vfront_motion_t *metric, struct vf_running_means *now,
                                  const struct vf_running_means *was, float w[3])
@@ -288,8 +288,10 @@ VF_FN int vf_motion_check_shares(const struct vf_motion_check_input *input, vfro
     now->share[0] = vf_motion_check_share(relative, &was->share[0]);
     now->share[1] = vf_motion_check_share(metric, &was->share[1]);
     const int good = metric->state == VFRONT_MOTION_GOOD, late = input->repeated || was->late;
-    vf_motion_check_difference(good ? metric->R : relative->R, identity, w);
-    return !late && (good || vf_motion_check_known(relative));
+    const vfront_motion_t *own = good ? metric : relative;
+    const float most_rad = VF_RATE_CHECK_RADPS * (float)input->params->dt_ns * 1e-9f;
+    vf_motion_check_difference(own->R, identity, w);
+    return !late && (good || vf_motion_check_known(relative)) && vf_motion_check_variance(own, 3) < most_rad * most_rad;
 }
 
 /** Checks the motions against their time, the rotation prior and each other. now: out, running means except `rates` and

@@ -27,7 +27,9 @@
 
 #define VF_RATE_CHECK_FRAMES 40.0f /* averaging length of the sums over rotation rates [frames] */
 #define VF_RATE_CHECK_MIN 24.0f    /* least number of frames in the sums for a decision */
-#define VF_RATE_CHECK_RADPS 0.1f   /* least root mean square of the image rate about its mean for a decision [rad/s] */
+/* least root mean square of the image rate about its mean for a decision, and largest deviation of an image rate that
+ * counts, over all axes [rad/s] */
+#define VF_RATE_CHECK_RADPS 0.1f
 /* wrong axes: least mean square of the difference between image rate and gyro rate, relative to the sum of the mean
  * squares of both rates */
 #define VF_RATE_CHECK_DIFFERENCE 0.35f

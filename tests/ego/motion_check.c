@@ -331,6 +331,7 @@ static struct {
     struct vf_params params;
     struct vf_running_means running_means[2];
     vfront_motion_t relative, metric;
+    double sigma_rad; /* of both motions' rotation about each axis */
     uint64_t n;
 } flight;
 
@@ -339,6 +340,7 @@ static void begin_flight(void)
     memset(&flight, 0, sizeof flight);
     flight.params.t_ns = 1000000000;
     flight.params.dt_ns = 50000000;
+    flight.sigma_rad = 1e-5;
 }
 
 /** One frame: rotation w and translation t of the images, rotation of the prior; NULL: none. Returns the flags of the
@@ -353,8 +355,8 @@ static uint32_t fly(const double w[3], const double t[3], const double *prior, u
     single_rotation(prior ? prior : none, flight.params.R);
     const double length = sqrt(t[0] * t[0] + t[1] * t[1] + t[2] * t[2]),
                  along[3] = {length > 0 ? t[0] / length : 0, 0, length > 0 ? t[2] / length : 1};
-    flight.relative = motion_of(w, along, 0.01, 1e-5);
-    flight.metric = motion_of(w, t, 1e-4, 1e-5);
+    flight.relative = motion_of(w, along, 0.01, flight.sigma_rad);
+    flight.metric = motion_of(w, t, 1e-4, flight.sigma_rad);
     vf_motion_check_assess(&input, &flight.relative, &flight.metric, &flight.running_means[flight.n % 2],
                            &flight.running_means[1 - flight.n % 2]);
     flight.n++;
@@ -434,6 +436,19 @@ static void late_rates(void **state)
     }
 }
 
+/** A rate that the images do not know to 0.1 rad/s, over three axes, is not compared with that of the samples. */
+static void vague_rates(void **state)
+{
+    (void)state;
+    for (int vague = 0; vague < 2; vague++) {
+        begin_flight();
+        flight.params.rate_known = 1;
+        flight.sigma_rad = 0.1 * 0.05 / sqrt(3.0) * (vague ? 1.01 : 0.99);
+        (void)fly(none, metre, NULL, 0, 0);
+        assert_int_equal(flight.running_means[0].rates.known & 1, !vague);
+    }
+}
+
 /** Acceleration between frames, by default 50 m/s^2 times 50 ms times 50 ms, 0.125 m: a single wrong motion is
  *  invalidated; of two, the first, and the motion back. A rotation of the camera is no acceleration. */
 static void jumps(void **state)
@@ -493,6 +508,7 @@ int main(void)
         cmocka_unit_test(other_motion_keeps_the_prior),
         cmocka_unit_test(late_pictures),
         cmocka_unit_test(late_rates),
+        cmocka_unit_test(vague_rates),
         cmocka_unit_test(jumps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
