@@ -287,6 +287,13 @@ VF_FN int vf_consistency_moving_object(const struct vf_vio_window *w, const stru
            VF_CONSISTENCY_MOVING_SHARE * k->counts[VF_CONSISTENCY_OF_NOT_TAKEN] >= k->counts[VF_CONSISTENCY_OF_TESTED];
 }
 
+/** 1 if so many observations are rejected that a dispute begins. taken, refused: number of accepted and of rejected
+ *  ones. */
+VF_FN int vf_consistency_most_refused(uint32_t taken, uint32_t refused)
+{
+    return refused > VF_CONSISTENCY_DISPUTE * taken && taken + refused >= VF_CONSISTENCY_BELIEVED;
+}
+
 /** Sets k->least_rejected: observations with this decision or a higher one are not used. Landmarks on trial are not
  *  used in a dispute, or while enough other landmarks with a range are accepted. They are used otherwise, because a
  *  landmark that camera 1 does not observe gets a range only from its use. Runs in one block. */
@@ -299,7 +306,9 @@ VF_FN void vf_consistency_least(struct vf_vio_window *w, struct vf_vio_work *k, 
         w->proven = k->counts[VF_CONSISTENCY_OF_PROVEN];
         w->moving_object = (uint32_t)vf_consistency_moving_object(w, k);
         k->contrary = k->counts[paired ? VF_CONSISTENCY_OF_REFUSED : VF_CONSISTENCY_OF_REFUSED_RANGED];
-        const int tries = vf_consistency_can_detect(w) && (w->dispute_s > 0.0 || w->proven >= VF_CONSISTENCY_PROVEN);
+        const uint32_t off = k->counts[VF_CONSISTENCY_OF_REFUSED], tested = k->counts[VF_CONSISTENCY_OF_TESTED];
+        const int disputed = w->dispute_s > 0.0 || vf_consistency_most_refused(tested - off, off);
+        const int tries = vf_consistency_can_detect(w) && (disputed || w->proven >= VF_CONSISTENCY_PROVEN);
         k->least_rejected = tries ? VF_CONSISTENCY_ON_TRIAL : VF_CONSISTENCY_SPENT;
     }
     VF_ITEM_SYNC();
@@ -355,7 +364,7 @@ VF_FN void vf_vio_consistency(struct vf_vio_window *w, struct vf_vio_work *k, ui
  *  accepted and of rejected observations. Run by one thread. */
 VF_FN void vf_consistency_dispute(struct vf_vio_window *w, uint32_t taken, uint32_t refused)
 {
-    const int most = refused > VF_CONSISTENCY_DISPUTE * taken && taken + refused >= VF_CONSISTENCY_BELIEVED;
+    const int most = vf_consistency_most_refused(taken, refused);
     if (most && vf_consistency_can_detect(w) && (taken >= VF_CONSISTENCY_FEWEST || w->dispute_s > 0.0))
         w->dispute_s = VF_CONSISTENCY_DISPUTE_S;
     else

@@ -260,8 +260,8 @@ static int least(int old, int ranged)
     return work.least_rejected;
 }
 
-/** Landmarks on trial count if fewer than 24 others with known range do, except during a dispute. They also count while
- *  samples are missing, because the test cannot tell them from others then. */
+/** Landmarks on trial count if fewer than 24 others with known range do, except in a dispute and where one begins. They
+ *  also count while samples are missing, because the test cannot tell them from others then. */
 static void proven(void **state)
 {
     (void)state;
@@ -272,6 +272,13 @@ static void proven(void **state)
     assert_int_equal(work.contrary, 8);
     assert_int_equal(least(24, 1), VF_CONSISTENCY_ON_TRIAL);
     assert_int_equal(least(40, 0), VF_CONSISTENCY_SPENT);
+    for (uint32_t refused = 26; refused <= 27; refused++) { /* a dispute begins above twice 13 */
+        (void)least(0, 1);
+        for (uint32_t i = 0; i < 40; i++)
+            work.decision[i] = i < refused ? VF_CONSISTENCY_REFUSED : VF_CONSISTENCY_ON_TRIAL;
+        vf_consistency_least(&window, &work, 40);
+        assert_int_equal(work.least_rejected, refused > 26 ? VF_CONSISTENCY_ON_TRIAL : VF_CONSISTENCY_SPENT);
+    }
     window.dispute_s = 0.5;
     assert_int_equal(least(0, 1), VF_CONSISTENCY_ON_TRIAL);
     window.slot[0].motion.flags = VFRONT_NAV_GAP;
