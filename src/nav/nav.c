@@ -170,7 +170,7 @@ static void begin_state(const struct vf_nav_view *s, struct vf_vio_request *g)
 }
 
 /** Fills in the motion of this frame without IMU samples, extrapolated from the last two states. No motion if an
- *  estimate starts in this frame. */
+ *  estimate starts in this frame. Samples that are excluded may return with other biases: these are unknown again. */
 static void fill_vision_only(const struct vf_nav_view *s, enum vf_vio_command command,
                              struct vf_vio_imu_interval *motion)
 {
@@ -187,6 +187,9 @@ static void fill_vision_only(const struct vf_nav_view *s, enum vf_vio_command co
     else if (n->no_gravity)
         memcpy(rate, n->rate, sizeof rate);
     vf_vio_vision_only_interval(motion, &n->next, &noise, n->last.q_odom_imu, rate, n->t_ns);
+    if (n->excluded != 1) return;
+    motion->whitening.inverse_walk[0] = 1.0 / VF_IMU_GYRO_BIAS_RAD_S;
+    motion->whitening.inverse_walk[1] = 1.0 / VF_IMU_ACCEL_BIAS_M_S2;
 }
 
 /** Command for the estimator in this frame: start an estimate, continue it, or none. */
@@ -246,8 +249,8 @@ void vf_nav_before_step(const struct vf_nav_view *s)
     if (!s->params->frame) restart(s);
     n->imu = vf_samples_around(s->samples, &n->samples);
     n->t_ns = s->samples->to_ns;
-    n->vision_only = !s->samples->count || vf_samples_gap(s->samples, VFRONT_IMU_GAP_NS) || !has_imu(s) ||
-                     has_imu_fault(s);
+    n->excluded = has_imu_fault(s) ? n->excluded + (n->excluded < 2) : 0;
+    n->vision_only = !s->samples->count || vf_samples_gap(s->samples, VFRONT_IMU_GAP_NS) || !has_imu(s) || n->excluded;
     reckon(s);
     n->next = n->carried;
     const enum vf_vio_command command = command_of(s);
@@ -434,6 +437,15 @@ static int is_tilted(const struct vf_nav_view *s, enum vf_vio_command command, c
     return tilted;
 }
 
+/** Reports a state as disputed while the motion of the images contradicts what it predicts. */
+static void doubt(const struct vf_nav *n, vfront_nav_t *nav)
+{
+    if (!n->prediction_off || nav->state != VFRONT_NAV_GOOD) return;
+    nav->state = VFRONT_NAV_COASTING;
+    nav->flags |= VFRONT_NAV_DISPUTED;
+    nav->quality = quality_of(nav);
+}
+
 /** State to report for a frame without an estimate: vfront_nav_state_t. */
 static uint32_t idle_state(const struct vf_nav_view *s)
 {
@@ -467,6 +479,7 @@ void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vf
         if (is_finite(nav)) n->last = *nav;
         vf_nav_origin_add(&n->origin, nav);
         if (nav->state == VFRONT_NAV_LOST) restart(s);
+        doubt(n, nav);
     }
     if (command == VF_VIO_NONE || n->no_gravity) initialise(s, r);
     if (command == VF_VIO_NONE && !n->first.t_ns) initialise_stereo(s, r);

@@ -17,13 +17,14 @@
  *         samples, else at constant velocity, and the new estimate continues there (nav_origin.h).
  *         Ignored samples: stuck or zero; disagreeing with the images' motion (VFRONT_MOTION_PRIOR), until
  *         VF_NAV_IMU_REJECTED_FRAMES frames after the last disagreement; rates unlike the images' (ego/rate_check.h).
- *         They count as missing and start no estimate, nor do samples in g or without gravity.
+ *         They count as missing and start no estimate, nor do samples in g or without gravity. When they are used again
+ *         the biases are unknown: their walk in the first frame without them is that of an IMU not yet known.
  *         Exceptions, in which a disagreement does not count against the IMU: a moving object is detected
  *         (consistency.h); the other motion (tracks or keypoints) is GOOD and agrees; landmarks agree with the IMU, for
  *         VF_NAV_AGREE_FRAMES frames.
  *         Prediction: the state and the samples predict the motion of camera 0 (nav_motion.h). After a difference to
- *         the images' motion above VF_NAV_PREDICT_CHI2 on an axis, nothing is predicted for
- *         VF_NAV_PREDICT_OFF_FRAMES frames.
+ *         the images' motion above VF_NAV_PREDICT_CHI2 on an axis, nothing is predicted, and the state is disputed,
+ *         for VF_NAV_PREDICT_OFF_FRAMES frames.
  * Exact   double precision in one order, on the host for either port: an initialization is some thousand small serial
  *         steps, which are slow in double precision on an embedded GPU
  * Memory  struct vf_nav, in vf_context
@@ -123,6 +124,7 @@ struct vf_nav {
     uint32_t unrefuted; /* number of remaining frames in which a dispute is no moving object: VF_NAV_UNREFUTED_FRAMES */
     uint32_t contradicted;   /* number of consecutive frames whose images disagree with the IMU */
     uint32_t imu_rejected;   /* number of remaining frames in which IMU samples are ignored */
+    uint32_t excluded;       /* number of frames whose IMU samples are ignored, up to this one: 0, 1, 2 or more */
     uint32_t prediction_off; /* number of remaining frames in which no camera motion is predicted */
     /* predicted camera motion of this frame, even if not passed to predict; source 0: none */
     vfront_prediction_t expected;

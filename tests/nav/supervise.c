@@ -34,14 +34,15 @@ static void begin(void)
     result.nav.landmarks = report.summary.accepted = 60;
 }
 
-/** Submits the next frame with the values of `result`. */
-static void step(void)
+/** Submits the next frame with the values of `result`. Returns its state. */
+static const vfront_nav_t *step(void)
 {
     static vfront_result_t r;
     r = result;
     nav.t_ns += FRAME_NS;
     r.nav.t_ns = nav.t_ns;
     vf_nav_after_step(&view, &r, &r.nav);
+    return &r.nav;
 }
 
 /** Makes both motions disagree with the IMU, with few landmarks that agree. */
@@ -299,6 +300,62 @@ static void new_pictures(void **unused)
         }
 }
 
+/** A state is disputed from a frame on whose motion contradicts the predicted one by more than five deviations, which
+ *  probability 1e-6 is, and for some frames; what is predicted next does not know of that. */
+static void contradicted_prediction(void **unused)
+{
+    (void)unused;
+    const float sigma_m = 1e-3f, most_m = sigma_m * (float)sqrt(2.0 * VF_NAV_PREDICT_CHI2);
+    for (int beyond = 0; beyond < 2; beyond++) {
+        begin();
+        nav.expected.source = VFRONT_PREDICT_STATE;
+        for (int i = 0; i < 9; i++) nav.expected.R[i] = result.metric.R[i] = i % 4 == 0;
+        for (int i = 0; i < 6; i++)
+            nav.expected.covariance[vf_motion_index(i, i)] = result.metric.covariance[vf_motion_index(i, i)] = sigma_m *
+                                                                                                               sigma_m;
+        result.metric.t[1] = most_m * (beyond ? 1.01f : 0.99f);
+        for (int i = 0; i <= VF_NAV_PREDICT_OFF_FRAMES; i++) {
+            const vfront_nav_t *reported = step();
+            const int disputed = beyond && i < VF_NAV_PREDICT_OFF_FRAMES;
+            REQUIRE(reported->state == (disputed ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD), "%d: %u in frame %d\n",
+                    beyond, reported->state, i);
+            REQUIRE(!(reported->flags & VFRONT_NAV_DISPUTED) == !disputed && (reported->quality <= 50) == disputed,
+                    "%d: flags %u, quality %u in frame %d\n", beyond, reported->flags, reported->quality, i);
+            REQUIRE(!(nav.last.flags & VFRONT_NAV_DISPUTED), "%d: kept in frame %d\n", beyond, i);
+            nav.expected.source = 0;
+        }
+    }
+}
+
+/** Biases of an IMU whose samples are ignored are unknown when it returns: they walk by as much as an IMU's biases may
+ *  be, once. Samples that are missing leave them known. */
+static void unknown_biases(void **unused)
+{
+    (void)unused;
+    for (int faulty = 0; faulty < 2; faulty++) {
+        begin();
+        noise = (vfront_imu_noise_t){.gyro_walk = 1e-5, .accel_walk = 1e-4, .rate_hz = 200.0, .gravity_m_s2 = 9.81};
+        view.geometry.pair.placed = 1;
+        nav.last.q_odom_imu[0] = 1.0;
+        nav.carried.t_ns = nav.t_ns;
+        view.imu_fault = faulty ? VFRONT_IMU_CLOCK : 0;
+        view.tuning.vio_imu_percent = 100;
+        for (int i = 0; i < 3; i++) {
+            samples.to_ns = nav.t_ns + FRAME_NS;
+            vf_nav_before_step(&view);
+            const double gyro = 1.0 / request.motion.whitening.inverse_walk[0],
+                         accel = 1.0 / request.motion.whitening.inverse_walk[1];
+            const int unknown = faulty && !i;
+            REQUIRE(unknown ? fabs(gyro - VF_IMU_GYRO_BIAS_RAD_S) < 1e-12 : gyro < 1e-4, "%d: %g rad/s in frame %d\n",
+                    faulty, gyro, i);
+            REQUIRE(unknown ? fabs(accel - VF_IMU_ACCEL_BIAS_M_S2) < 1e-12 : accel < 1e-3, "%d: %g m/s^2 in frame %d\n",
+                    faulty, accel, i);
+            nav.t_ns = samples.to_ns - FRAME_NS;
+            (void)step();
+        }
+    }
+}
+
 #else
 
 static void refuted(void **unused) { (void)unused, skip(); }
@@ -310,6 +367,8 @@ static void diverged(void **unused) { (void)unused, skip(); }
 static void beyond_measure(void **unused) { (void)unused, skip(); }
 static void wrong_before_a_state(void **unused) { (void)unused, skip(); }
 static void new_pictures(void **unused) { (void)unused, skip(); }
+static void contradicted_prediction(void **unused) { (void)unused, skip(); }
+static void unknown_biases(void **unused) { (void)unused, skip(); }
 
 #endif
 
@@ -323,6 +382,8 @@ int main(void)
                                        cmocka_unit_test(diverged),
                                        cmocka_unit_test(beyond_measure),
                                        cmocka_unit_test(wrong_before_a_state),
-                                       cmocka_unit_test(new_pictures)};
+                                       cmocka_unit_test(new_pictures),
+                                       cmocka_unit_test(contradicted_prediction),
+                                       cmocka_unit_test(unknown_biases)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Long flights through drawn worlds: drift, deviations and states by time.
 #   tests/vio/worlds_long.sh BUILD [--quick]
-# Eight hovers of 10 minutes and six flights of 30 without pictures, two hovers of 10 minutes with them; a hover moves by at most
+# Eight hovers of 10 minutes and four flights of 30 without pictures, two hovers of 10 minutes with them; a hover moves by at most
 # 0.5 m/s^2. --quick: a hover of 3 minutes, 100 s near points, 100 s with a principal point that is off, whose bounds are asserted;
 # and that these are broken where the covariance is too small.
 set -u
@@ -30,6 +30,6 @@ fi
 # shellcheck disable=SC2086
 {
     long 'Hovers, without pictures' worlds --runs 8 --seconds 600 --every 60 $hover
-    long 'Flights, without pictures' worlds --runs 6 --seconds 1800 --every 180
+    long 'Flights, without pictures' worlds --runs 4 --seconds 1800 --every 180
     long 'Hovers, with pictures' worlds-rendered --runs 2 --seconds 600 --every 60 $hover
 }
