@@ -30,7 +30,7 @@
  *         camera 1, rejected ones count only if their landmark has a range. A dispute lowers the floor of the own gate,
  *         except for landmarks of at least VF_CONSISTENCY_STEADY_NS without a rejection: a brief error of the IMU
  *         samples makes all of these slightly inconsistent.
- *         Moving object: detected if VF_CONSISTENCY_FEWEST_CLOSE landmarks, and half of those neither on trial nor
+ *         Moving object: detected if VF_CONSISTENCY_FEWEST landmarks, and half of those neither on trial nor
  *         rejected too often, are within VF_CONSISTENCY_CLOSE noise variances of the prediction. Also one tested
  *         observation in VF_CONSISTENCY_MOVING_SHARE must be rejected, or its landmark have been rejected too often.
  *         Wrong IMU samples contradict all observations alike: then few are close, or few are rejected.
@@ -48,7 +48,7 @@
  *  observations. */
 #define VF_CONSISTENCY_SHARE 4
 /** Least number of observations within the level that defines the gate common to all observations. Also least number of
- *  accepted observations at the start of a dispute. */
+ *  accepted observations at the start of a dispute, and of close landmarks beside a moving object. */
 #define VF_CONSISTENCY_FEWEST 8
 /** Gate common to all observations: squared residual, relative to the lowest level that enough observations do not
  *  exceed. */
@@ -87,8 +87,6 @@
 
 /** Largest squared residual of an observation that is close to the prediction [variances of the observation noise]. */
 #define VF_CONSISTENCY_CLOSE 4.0f
-/** Least number of observations close to the prediction for the detection of a moving object. */
-#define VF_CONSISTENCY_FEWEST_CLOSE 16
 /** One in this many tested observations must be rejected for the detection of a moving object. */
 #define VF_CONSISTENCY_MOVING_SHARE 4
 
@@ -282,7 +280,7 @@ VF_FN void vf_consistency_counts(const struct vf_vio_window *w, struct vf_vio_wo
 VF_FN int vf_consistency_moving_object(const struct vf_vio_window *w, const struct vf_vio_work *k)
 {
     const uint32_t close = k->counts[VF_CONSISTENCY_OF_CLOSE];
-    return vf_consistency_can_detect(w) && close >= VF_CONSISTENCY_FEWEST_CLOSE &&
+    return vf_consistency_can_detect(w) && close >= VF_CONSISTENCY_FEWEST &&
            2 * close >= k->counts[VF_CONSISTENCY_OF_OLD] &&
            VF_CONSISTENCY_MOVING_SHARE * k->counts[VF_CONSISTENCY_OF_NOT_TAKEN] >= k->counts[VF_CONSISTENCY_OF_TESTED];
 }

@@ -140,7 +140,7 @@ static uint32_t has_moving_object(int observations, int old, int close, int refu
     return window.moving_object;
 }
 
-/** A moving object is detected if at least sixteen and half of the old landmarks are close, and 1/4 of all observations
+/** A moving object is detected if at least eight and half of the old landmarks are close, and 1/4 of all observations
  *  is rejected. */
 static void moving_objects(void **state)
 {
@@ -148,8 +148,8 @@ static void moving_objects(void **state)
     assert_int_equal(has_moving_object(100, 40, 20, 25), 1);
     assert_int_equal(has_moving_object(100, 40, 20, 24), 0);
     assert_int_equal(has_moving_object(100, 40, 19, 25), 0);
-    assert_int_equal(has_moving_object(40, 20, 16, 10), 1);
-    assert_int_equal(has_moving_object(40, 20, 15, 10), 0);
+    assert_int_equal(has_moving_object(40, 12, 8, 10), 1);
+    assert_int_equal(has_moving_object(40, 12, 7, 10), 0);
     assert_int_equal(has_moving_object(100, 100, 38, 25), 1); /* SPENT ones are not old: 75 are */
     assert_int_equal(has_moving_object(100, 100, 37, 25), 0);
     window.slot[2].motion.flags = VFRONT_NAV_GAP;
