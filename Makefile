@@ -94,8 +94,11 @@ LIB     := $(BUILD)/lib$(NAME).a
 ifndef V
 .SILENT:
 endif
-.PHONY: all lib help show test check clean FORCE
-all: lib $(if $(PREFIX_SYMBOLS),,$(COPIES:%=$(BUILD)/%) $(BUILD)/replay $(BUILD)/companion) ## Library, programs to copy, replay and companion
+.PHONY: all programs lib help show test check clean FORCE
+DEMO := $(BUILD)/demo
+all: programs $(if $(CFG)$(CROSS)$(PREFIX_SYMBOLS),,$(DEMO)/replay) ## Library, programs to copy, replay and companion, and replay of the demo's config
+
+programs: lib $(if $(PREFIX_SYMBOLS),,$(COPIES:%=$(BUILD)/%) $(BUILD)/replay $(BUILD)/companion) ## The same without the demo
 
 lib: $(LIB) ## The library, libvfront.a
 
@@ -165,6 +168,10 @@ $(COPIES:%=$(BUILD)/%): $(BUILD)/%: $(EXAMPLE)/%.o $(LIB)
 $(BUILD)/replay: $(EXAMPLE)/replay/replay.o $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+
+# The first run: disparities, obstacles and map; kernels for one architecture, whose PTX runs on every later GPU.
+$(DEMO)/replay: FORCE
+	+$(MAKE) --no-print-directory BUILD=$(DEMO) CFG=examples/replay/demo_cfg.h CUDA_ARCH="$(firstword $(CUDA_ARCH))" $@
 
 $(BUILD)/latency: $(EXAMPLE)/replay/latency.o $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"

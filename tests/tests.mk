@@ -520,7 +520,7 @@ asan-run: $(filter-out $(ASAN_LONG),$(ASAN)) $(SMALL)/fuzz $(BUILD)/replay $(BUI
 	@$(call one_by_one,$(filter-out $(ASAN_LONG),$(ASAN)) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet' '$(BUILD)/companion --source synthetic:160x120 --fast --frames 12 --link file:/dev/null')
 
 clang: ## Everything built by clang, warnings as errors, and its digests; all stages, and the least config
-	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all symbols $(BUILD)/clang/digest
+	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 programs symbols $(BUILD)/clang/digest
 	+for c in small min; do $(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang/$$c CFG=tests/config/$$c.h WERROR=1 symbols || exit 1; done
 	$(BUILD)/clang/digest tests/golden.txt
 

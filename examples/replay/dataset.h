@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sequences of frames from disk or from the rendered flight. The kind is recognised by content:
- *   synthetic      the word: a rendered stereo flight with gyro, without files (synthetic.h)
+ *   synthetic      the word: a rendered stereo flight with gyro, without files (synthetic.h); synthetic:640x400 of
+ *                  another size, synthetic@470 from that frame on
  *   a trajectory   a text file, lines `t [s] px py pz qx qy qz qw`: a rendered flight along it (course.h)
  *   recording      a .vfr file (recording/chunk.h): frames as vfront was given them
  *   EuRoC / ASL    a folder with mav0, or mav0 itself: cam0, cam1 and imu0 with data.csv, sensor.yaml
@@ -53,6 +54,9 @@ int dataset_after_reset(const dataset_t *dataset);
 
 /** Number of frames; 0: endless. */
 uint32_t dataset_frames(const dataset_t *dataset);
+
+/** Time from the first frame to the second, within what deadline_us may be [us]. */
+int32_t dataset_interval_us(const dataset_t *dataset);
 
 /** 1 if there are usable gyro or IMU samples. */
 int dataset_has_gyro(const dataset_t *dataset);

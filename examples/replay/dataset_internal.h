@@ -45,12 +45,13 @@ struct dataset {
     picture_t picture[CAMERAS_MAX];
     vfront_imu_t *imu; /* samples, by rising time */
     uint32_t imu_count;
-    int has_gyro;        /* 1: IMU samples, or the flight's gyro, and a calibration with which they are of use */
-    synthetic_t *flight; /* the rendered flight, or NULL */
-    course_t *course;    /* the flight along a trajectory, or NULL */
-    reader_t *recording; /* the recording, or NULL */
-    int has_imu;         /* 1: its frames have samples of an IMU, not of a gyro alone */
-    int after_reset;     /* 1: vfront_reset() was called before the frame read last */
+    int has_gyro;          /* 1: IMU samples, or the flight's gyro, and a calibration with which they are of use */
+    synthetic_t *flight;   /* the rendered flight, or NULL */
+    uint32_t flight_start; /* the frame that it begins with */
+    course_t *course;      /* the flight along a trajectory, or NULL */
+    reader_t *recording;   /* the recording, or NULL */
+    int has_imu;           /* 1: its frames have samples of an IMU, not of a gyro alone */
+    int after_reset;       /* 1: vfront_reset() was called before the frame read last */
     vfront_gyro_t rendered_gyro[VFRONT_GYRO_SAMPLES];
     int renders_imu; /* 1: the flight gives rendered_imu in place of rendered_gyro */
     vfront_imu_t rendered_imu[VFRONT_IMU_SAMPLES];

@@ -16,7 +16,7 @@ expect() { # exit code, pattern of stderr and stdout, arguments of replay...
     code=$1 pattern=$2
     shift 2
     cases=$((cases + 1))
-    "$replay" "$@" >out.txt 2>&1 </dev/null
+    "$replay" --tables all "$@" >out.txt 2>&1 </dev/null # a later --tables counts
     got=$?
     [ $got -eq "$code" ] && grep -qE -- "$pattern" out.txt && return
     bad=$((bad + 1))
@@ -92,8 +92,21 @@ check 'a clean flight has a gyro that is short, or a break' awk -F, '
     NR == 1 {for (i = 1; i <= NF; i++) column[$i] = i; next}
     $column["gyro_short"] != 0 || $column["motion_breaks"] != 0 || $column["reset_counter"] != 0 {exit wrong = 1} END {exit wrong || NR != 5}' good/health.csv
 [ "$(wc -l <good/digest.txt)" -eq 4 ] || { echo "good/digest.txt has not four lines"; bad=1; }
-cp good/digest.txt digest.1 && "$replay" --quiet --frames 4 --port host --out good synthetic:320x240 >/dev/null
+cp good/digest.txt digest.1 && "$replay" --quiet --frames 4 --port host --tables all --out good synthetic:320x240 >/dev/null
 cmp -s digest.1 good/digest.txt || { echo "a second run differs"; bad=1; }
+
+# Tables only where they are asked for; a flight from a later frame on; the run without a DATASET.
+plain='digest.txt overlay trajectory.svg trajectory.txt trajectory_kitti.txt trajectory_state.txt truth.txt truth_state.txt'
+expect 0 'frames$' --frames 3 --port host --tables none --overlay --out plain synthetic:320x240
+check 'files that nobody asked for' [ "$(ls plain | tr '\n' ' ')" = "$plain " ]
+expect 0 'frames$' --frames 3 --port host --tables frames --out plain synthetic:320x240
+check 'tables of frames: too many or too few' [ "$(ls plain | tr '\n' ' ')" = "covariance.csv $(echo $plain | \
+    sed 's/overlay/health.csv motion.csv overlay prediction.csv state.csv timing.csv/') " ]
+expect 2 '--tables some: not none, frames or all' --tables some
+expect 0 'frames$' --frames 2 --port host --tables none --out later synthetic:320x240@470
+check 'a flight from frame 470 on has other stamps' [ "$(head -1 later/digest.txt | cut -d ' ' -f 2)" = 16666666510 ]
+expect 1 'a first frame as @470' --frames 2 synthetic:320x240@
+expect 0 'synthetic@470 .synthetic., 2 frames' --frames 2 --port host
 
 # The manual: its tables have the options of --help, no others, and the columns of the files.
 documented() { grep -qF -- "| $(head -1 "$1" | sed 's/,/, /g') |" "$manual"; }
@@ -203,8 +216,9 @@ check 'a good relative motion is no direction' rows good/motion.csv \
     '$2 != "relative" || $3 != "good" || ((v = $16 * $16 + $17 * $17 + $18 * $18) > 0.999999 && v < 1.000001)'
 prediction_head=frame,source,qx,qy,qz,qw,tx,ty,tz,sigma_tx,sigma_ty,sigma_tz,sigma_rx_rad,sigma_ry_rad,sigma_rz_rad
 check 'prediction.csv has other columns' head_is good/prediction.csv $prediction_head
+expect 0 'gyro +used$' --frames 4 --port host --set vio=0 --out turned synthetic:320x240
 check 'a prediction is not of the gyro, and then of the last motion, too' awk -F, '
-    NR > 1 && $2 != (NR == 2 ? "rotation" : "both") {exit wrong = 1} END {exit wrong || NR != 4}' good/prediction.csv
+    NR > 1 && $2 != (NR == 2 ? "rotation" : "both") {exit wrong = 1} END {exit wrong || NR != 4}' turned/prediction.csv
 for f in trajectory truth; do
     check "good/$f.txt has not a line a frame" size_is good/$f.txt 4
     check "good/$f.txt does not begin in its origin" [ "$(head -1 good/$f.txt)" = '1.000000000 0 0 0 0 0 0 1' ]
@@ -227,7 +241,11 @@ check 'trajectory.svg has metres' [ "$(grep -c 'steps\]' path/trajectory.svg)" -
 expect 0 'NEES (0\.[2-9]|[12]\.)[0-9]* a degree of freedom, 0 of 5 motions' --port host --frames 6 synthetic:320x240
 check 'no scale in the table' grep -qE 'scale [+-][0-2]\.[0-9]+ %: lengths' out.txt
 check 'no drift in the table' once 'drift [0-9.e-]* % and'
-check 'overruns without the deadline' grep -qE '^overruns +[0-6] of 6 steps, over deadline_us: 20000 us$' out.txt
+check 'the deadline of the host port is not the time between frames' \
+    grep -qE '^overruns +[0-6] of 6 steps, over deadline_us: 33333 us, the time between frames; [0-9.e+]+ frames a second are followed$' out.txt
+check 'the last line does not say what was found' [ "$(tail -1 out.txt | sed 's/[0-9.][0-9.]*/N/g')" = \
+    'found        position within N mm over N cm, bound N mm, N of N frames; N ms a frame on this processor' ]
+expect 0 '^overruns +[0-6] of 6 steps, over deadline_us: 20000 us$' --port host --frames 6 --set deadline_us=20000 synthetic:320x240
 expect 0 'no drift: the camera stays within 0.0[0-9]* m; [0-9.e-]+ m and [0-9.e-]+ deg off at the end' --port host --frames 3 synthetic:320x240
 check 'drift of a camera without a way' [ "$(grep -c 'drift [0-9]' out.txt)" -eq 0 ]
 expect 0 'motion +none: ego is 0' --port host --frames 2 --set ego=0 --out path synthetic:320x240
@@ -276,6 +294,7 @@ check 'ground truth of states has not a line a state' size_is state/truth_state.
 check 'no attitude of unit length' rows state/state.csv '$3 != "good" || ((v = $17 ^ 2 + $18 ^ 2 + $19 ^ 2 + $20 ^ 2) > 0.999999999 && v < 1.000000001)'
 check 'a deviation that is none' awk -F, 'NR > 1 && $3 == "good" {for (i = 28; i <= 43; i++) if (!($i > 0 && $i < 1)) exit wrong = 1} END {exit wrong}' state/state.csv
 check 'ground truth does not begin at the first state' [ "$(head -1 state/truth_state.txt | cut -c1-40)" = "$(head -1 state/trajectory_state.txt | cut -c1-40)" ]
+check 'no band of deviations beside the path' [ "$(grep -c 'three deviations\|stroke=.#bfe0bf' state/trajectory.svg)" -gt 20 ]
 check 'state.svg is not whole' [ "$(tail -1 state/state.svg)" = '</svg>' ]
 check 'no errors in state.svg' [ "$(grep -c 'error of ' state/state.svg)" -eq 9 ]
 check 'no NEES of states' grep -qE 'NEES position [0-9.e-]+, 0 of [0-9]+ beyond 99.9 %; attitude [0-9.e-]+, 0 of [0-9]+ beyond 99.9 %; 3 is right' out.txt
@@ -285,7 +304,7 @@ fly 0 'state +good' --frames 30 --set vio=1 synthetic:320x240
 for f in state.csv trajectory_state.txt truth_state.txt state.svg; do check "$f differs in a second run" cmp -s state/$f again-$f; done
 fly 0 'state +none: vio is 0' --frames 8 --set vio=0 synthetic:320x240
 check 'the states of an earlier run are still there' none_of_state
-fly 0 'state +none: there are no samples of an IMU' --frames 8 synthetic:320x240
+fly 0 'state +none: there are no samples of an IMU' --frames 8 --calibration=none synthetic:320x240
 fly 0 '^ +no ground truth$' --frames 20 --set vio=1 --truth=none synthetic:320x240
 check 'ground truth of states without ground truth' [ ! -e state/truth_state.txt ]
 check 'errors in state.svg without ground truth' [ "$(grep -c 'error of ' state/state.svg)" -eq 0 ]
@@ -351,7 +370,8 @@ check 'a gap is not that of the dropped frames' awk -F, 'NR == 1 {for (i = 1; i 
 sed 3,4d fault-never/truth.txt >truth.4
 check 'ground truth is not that of the frames that were taken' cmp -s truth.4 fault-drop/truth.txt
 fault gyro '2 gyro bias 99 99 99\n2 gyro bias 99 99 99'
-inject 0 'refused +1 frames: VFRONT_E_GYRO 1' gyro
+inject 0 'refused +1 frames: VFRONT_E_IMU 1' gyro
+inject 0 'refused +1 frames: VFRONT_E_GYRO 1' gyro --set vio=0
 check 'refused samples are handed over again' [ "$(statuses gyro)" = 'ok ok VFRONT_E_GYRO ok ok ok ' ]
 fault all '0- both drop'
 inject 1 'synthetic:320x240: not one frame was taken' all
@@ -832,6 +852,9 @@ if [ "$dense" ]; then
     flight 0 'digest' --map-load again.map --set rig_offset=0
     head -c 1000 place.map >cut.map
     flight 1 'cut.map: vfront_map_load: VFRONT_E_MAP: map: image is cut' --map-load cut.map --map-save never.map
+    "$replay" --port host --frames 3 --out whole --overlay >out.txt 2>&1
+    check 'a run without DATASET lacks disparities, stixels or the map' [ "$(grep -cE '^(disparity +[5-9]|road +seen|places +[1-9])' out.txt)" -eq 3 ]
+    expect 0 'camera 0 +388x4[0-9][0-9] px' --port host whole/overlay
     check 'a map of a run that failed' [ ! -e never.map ]
     { head -c 500 place.map; printf '\377\377\377'; tail -c +504 place.map; } >damaged.map
     flight 1 'damaged.map: vfront_map_load: VFRONT_E_MAP: map: image is damaged: CRC' --map-load damaged.map

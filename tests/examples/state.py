@@ -342,7 +342,7 @@ def of_kitti(folder):
 
 
 def run(replay, out, words):
-    return subprocess.run([replay, "--quiet", "--port", "host", "--out", str(out), *words], check=True, capture_output=True, text=True).stdout
+    return subprocess.run([replay, "--quiet", "--port", "host", "--tables", "frames", "--out", str(out), *words], check=True, capture_output=True, text=True).stdout
 
 
 def check_run(replay, out, words, true_at, what):
