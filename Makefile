@@ -160,6 +160,14 @@ $(EXAMPLE)/parts.a: $(SHARED:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
+# What the package of examples/python is made of: a shared library, and the header as the compiler reads it, with its comments.
+$(BUILD)/python/libvfront.so: examples/python/shared.c $(LIB)
+	@mkdir -p $(@D) && echo "  LINK $@"
+	$(CC) $(ALL_CFLAGS) -shared -Wl,--no-undefined $< -Wl,--whole-archive $(LIB) -Wl,--no-whole-archive -o $@ -lm $(LIBS)
+$(BUILD)/python/vfront.i: vfront.h vfront_cfg.h $(CFG) $(BUILD)/settings-c
+	@mkdir -p $(@D)/none && touch $(@D)/none/stddef.h $(@D)/none/stdint.h
+	$(CC) -std=c11 $(FLAGS) -nostdinc -I$(@D)/none -U__GNUC__ -E -C -P -dD -xc vfront.h -o $@
+
 COPIES := minimal mono stereo vio# programs that a user copies: examples/*.c, of the library alone
 $(COPIES:%=$(BUILD)/%): $(BUILD)/%: $(EXAMPLE)/%.o $(LIB)
 	@echo "  LINK $@"

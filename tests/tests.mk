@@ -57,6 +57,10 @@ $(TEST)/thread: tests/core/thread.c $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
 
+$(TEST)/hpp: tests/package/hpp.cpp examples/vfront.hpp $(LIB) $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++11 -O1 $(WARN) -fno-exceptions $(FLAGS) $(SAN) $< $(LIB) -o $@ -lm $(LIBS)
+
 # ---- libraries of other configs: tests/config/<name>.h, in build/config/<name> ------------------------------------------------------
 
 # The CUDA port of the small one is for tests that need a GPU.
@@ -287,9 +291,9 @@ ONE_ARCH = +$(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc)) --no-p
 test: ## What is quick: most oracles, golden digests of the host port, the examples, the house; with a GPU also parity
 	$(ONE_ARCH) test-run
 
-test-run: $(QUICK) $(GPU_ONLY) $(EMULATE)/translated $(BUILD)/digest $(COPIES:%=$(BUILD)/%) $(DOCUMENTED) $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck)
+test-run: $(QUICK) $(if $(CROSS),,$(TEST)/hpp) $(GPU_ONLY) $(EMULATE)/translated $(BUILD)/digest $(COPIES:%=$(BUILD)/%) $(DOCUMENTED) $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck)
 	@tests/run.sh --log $(BUILD)/log '$(EXEC) $(BUILD)/digest tests/golden.txt' $(QUICK:%='$(EXEC) %') \
-	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' "$(PYTHON) tests/examples/programs.py $(BUILD) $(LIB) '$(CC) $(SAN)' '$(LIBS)'" $(HOUSE) $(PACKAGE) \
+	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' $(if $(CROSS),,'$(TEST)/hpp') "$(PYTHON) tests/examples/programs.py $(BUILD) $(LIB) '$(CC) $(SAN)' '$(LIBS)'" $(HOUSE) $(PACKAGE) \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck',"echo parity: NOT RUN - this build has no CUDA; exit 77") $(GPU_ONLY:%='%')
 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
@@ -500,7 +504,7 @@ symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
 check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, every architecture, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
 
 tsan: ## The port's thread under the thread sanitizer, with calls that hang
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang
