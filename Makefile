@@ -138,8 +138,9 @@ $(BUILD)/%.cu.o: %.cu Makefile $(BUILD)/settings-cuda
 has = $(shell echo 'int main(void){return 0;}' | $(CC) -xc -include $(1) - $(2) -o /dev/null 2>/dev/null && echo 1)
 HAVE_PNG  := $(call has,png.h,-lpng)
 HAVE_YAML := $(call has,yaml.h,-lyaml)
-FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML)
-FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
+HAVE_JPEG := $(call has,stdio.h -include jpeglib.h,-ljpeg)
+FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML) $(if $(HAVE_JPEG),-DHAVE_JPEG)
+FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml) $(if $(HAVE_JPEG),-ljpeg)
 
 # GStreamer for the companion's cameras, where it is installed for this compiler.
 GST_PARTS := gstreamer-app-1.0 gstreamer-video-1.0

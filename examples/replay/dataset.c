@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -42,12 +43,25 @@ static const char *open_flight(struct dataset *d, const char *size)
 
 /* ---- flight along a trajectory ----------------------------------------------------------------------------------- */
 
+/** 1 for the name of a video. */
+static int is_video(const char *where)
+{
+    static const char *const extension[] = {".mp4", ".avi", ".mkv", ".mov", ".webm"};
+    const char *dot = strrchr(where, '.');
+    for (size_t i = 0; dot && i < sizeof extension / sizeof *extension; i++)
+        if (strcasecmp(dot, extension[i]) == 0) return 1;
+    return 0;
+}
+
 static const char *open_course(struct dataset *d, const char *where, const course_settings_t *render)
 {
     const int32_t cameras = d->rig.cameras;
     const char *error = course_open(&d->course, where, render ? render : &course_standard);
     d->kind = "trajectory";
-    if (error) return dataset_fail("%s: not a folder, and no recording (.vfr); as a trajectory: %s", where, error);
+    if (error)
+        return dataset_fail(
+            "%s: not a folder, and no recording (.vfr); as a trajectory, lines `t [s] px py pz qx qy qz qw`: %s%s",
+            where, error, is_video(where) ? ". Of a video give a folder of its pictures" : "");
     course_rig(d->course, &d->rig);
     d->rig.cameras = cameras < d->rig.cameras ? cameras : d->rig.cameras;
     for (int32_t i = 0; i < d->rig.cameras; i++) {
@@ -86,6 +100,8 @@ static const char *open_by_content(struct dataset *d, const char *where, const c
     if (is_folder(mav)) return dataset_open_euroc(d, mav);
     if (dataset_holds(where, "cam0")) return dataset_open_euroc(d, where);
     if (dataset_holds(where, "image_0")) return dataset_open_kitti(d, where);
+    if (dataset_holds(where, "rgb.txt")) return dataset_open_tum(d, where);
+    if (dataset_holds(where, "left") && dataset_holds(where, "right")) return dataset_open_sides(d, where);
     return dataset_open_folder(d, where);
 }
 

@@ -9,8 +9,10 @@
  *   KITTI          a folder with image_0; image_1, calib.txt, times.txt are optional, as are imu.csv (lines
  *                  `t [s],wx,wy,wz [rad/s],ax,ay,az [m/s^2]`), T_cam0_imu.txt (4x4 matrix) and imu.yaml (Kalibr's:
  *                  noise of the IMU)
- *   a folder       of PNG, PGM or PPM pictures in the order of their names; times.txt is optional. Names that begin
- *                  with left and right: of two cameras
+ *   TUM RGB-D      a folder with rgb.txt, lines `t [s] file name`; groundtruth.txt is optional
+ *   two folders    left and right in a folder, with pictures of the same names
+ *   a folder       of PNG, JPEG, BMP, PGM or PPM pictures in the order of their names; times.txt is optional. Names
+ *                  that begin with left and right: of two cameras
  *
  * A function that can fail returns NULL, or a one-line message that names the file; the message is valid until the
  * next call. Oddities that are no failure are noted on stderr, once.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of data sets (dataset.h), shared by its files: dataset_list.c has lists of picture files, dataset_euroc.c,
- * dataset_kitti.c and dataset_recording.c the formats, dataset_imu.c samples, dataset_truth.c ground truth of cameras,
- * dataset_state.c that of the IMU, dataset.c the rest.
+ * dataset_kitti.c, dataset_tum.c and dataset_recording.c the formats, dataset_imu.c samples, dataset_truth.c ground
+ * truth of cameras, dataset_state.c that of the IMU, dataset.c the rest.
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */
@@ -108,6 +108,8 @@ void dataset_set_imu(struct dataset *d, uint32_t index, vfront_frame_t *frame);
 /* Open a data set of one kind: set kind, pictures, times, IMU samples. */
 const char *dataset_open_euroc(struct dataset *d, const char *where);
 const char *dataset_open_kitti(struct dataset *d, const char *where);
+const char *dataset_open_tum(struct dataset *d, const char *where);
+const char *dataset_open_sides(struct dataset *d, const char *where);
 const char *dataset_open_folder(struct dataset *d, const char *where);
 const char *dataset_open_recording(struct dataset *d, const char *where);
 

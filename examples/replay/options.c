@@ -29,8 +29,9 @@ static const char help[] =
     "                    ay,az), T_cam0_imu.txt and imu.yaml (noise of the IMU, as Kalibr's) are optional\n"
     "  recording         a .vfr file, of --record or the companion: its rig, tuning and frames; results are compared\n"
     "                    with those that were recorded, stage by stage\n"
-    "  a plain folder    of PNG, PGM or PPM pictures in the order of their names; 30 Hz without times.txt. Names that\n"
-    "                    begin with left and right are those of two cameras\n"
+    "  TUM RGB-D         a folder with rgb.txt; groundtruth.txt is optional\n"
+    "  a plain folder    of PNG, JPEG, BMP, PGM or PPM pictures in the order of their names; 30 Hz without times.txt.\n"
+    "                    Names that begin with left and right are those of two cameras, as are folders left and right\n"
     "\n";
 
 static const char help_options[] =
@@ -46,7 +47,8 @@ static const char help_options[] =
     "                    tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default\n"
     "  --features-only   key points only, no tracks: short for --set track_target=0\n"
     "  --calibration=FILE\n"
-    "                    calibration instead of that of the data set: a Kalibr camchain, a KITTI calib.txt, or\n"
+    "                    calibration instead of that of the data set: a Kalibr camchain, a KITTI calib.txt, ROS's\n"
+    "                    camera_info or OpenCV's files, a file a camera, with a comma between, or\n"
     "                    EuRoC's sensor.yaml of camera 0, or of camera 0, camera 1 and the IMU with commas\n"
     "                    between; Kalibr's imu.yaml beside any of them, or alone: noise of the IMU in place of\n"
     "                    that of the data set; none: no calibration\n"
