@@ -437,6 +437,10 @@ integrity: $(BUILD)/worlds $(BUILD)/worlds-rendered ## Drawn worlds without and 
 sensitivity: ## Each chosen constant of the estimator times 0.67 and 1.5: what it moves in 60 drawn worlds; writes tests/house/sensitivity.txt, 3 hours of a core; some by SENSITIVITY="--only VIO_", which writes nothing
 	$(if $(SENSITIVITY),,$(RECORD) tests/house/sensitivity.txt 'Chosen constants of the estimator times 0.67 and 1.5') $(PYTHON) tests/house/sensitivity.py $(BUILD)/sensitivity $(or $(SENSITIVITY),--minutes 600)
 
+.PHONY: first-run
+first-run: $(BUILD)/demo/replay ## The first run of README.md: what its last line says, and the files that it leaves; a minute
+	tests/examples/first_run.sh $<
+
 faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes
 	$(PYTHON) tests/examples/faults.py $< --write tests/faults.txt
 
@@ -504,7 +508,7 @@ symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
 check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, every architecture, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s CUDA=0 BUILD=$(BUILD)/first first-run' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
 
 tsan: ## The port's thread under the thread sanitizer, with calls that hang
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang
