@@ -94,7 +94,7 @@ LIB     := $(BUILD)/lib$(NAME).a
 ifndef V
 .SILENT:
 endif
-.PHONY: all programs lib help show test check clean FORCE
+.PHONY: all programs lib docs help show test check clean FORCE
 DEMO := $(BUILD)/demo
 all: programs $(if $(CFG)$(CROSS)$(PREFIX_SYMBOLS),,$(DEMO)/replay) ## Library, programs to copy, replay and companion, and replay of the demo's config
 
@@ -224,6 +224,10 @@ $(BUILD)/companion: $(EXAMPLE)/companion/companion.o $(EXAMPLE)/companion/parts.
 
 include src/install.mk
 include tests/tests.mk
+
+docs: ## Reference of vfront.h by Doxygen: build/docs/html/index.html; a warning is an error
+	@mkdir -p $(BUILD)/docs
+	{ cat examples/Doxyfile; echo 'OUTPUT_DIRECTORY = $(BUILD)/docs'; } | doxygen -
 
 clean: ## Removes what was built
 	rm -rf build
