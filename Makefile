@@ -95,7 +95,8 @@ ifndef V
 .SILENT:
 endif
 .PHONY: all programs lib docs help show test check clean FORCE
-DEMO := $(BUILD)/demo
+COPIES := minimal mono stereo vio# programs that a user copies: examples/*.c, of the library alone
+DEMO   := $(BUILD)/demo
 all: programs $(if $(CFG)$(CROSS)$(PREFIX_SYMBOLS),,$(DEMO)/replay) ## Library, programs to copy, replay and companion, and replay of the demo's config
 
 programs: lib $(if $(PREFIX_SYMBOLS),,$(COPIES:%=$(BUILD)/%) $(BUILD)/replay $(BUILD)/companion) ## The same without the demo
@@ -169,7 +170,6 @@ $(BUILD)/python/vfront.i: vfront.h vfront_cfg.h $(CFG) $(BUILD)/settings-c
 	@mkdir -p $(@D)/none && touch $(@D)/none/stddef.h $(@D)/none/stdint.h
 	$(CC) -std=c11 $(FLAGS) -nostdinc -I$(@D)/none -U__GNUC__ -E -C -P -dD -xc vfront.h -o $@
 
-COPIES := minimal mono stereo vio# programs that a user copies: examples/*.c, of the library alone
 $(COPIES:%=$(BUILD)/%): $(BUILD)/%: $(EXAMPLE)/%.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
