@@ -94,8 +94,12 @@ LIB     := $(BUILD)/lib$(NAME).a
 ifndef V
 .SILENT:
 endif
-.PHONY: all lib help show test check clean FORCE
-all: lib $(if $(PREFIX_SYMBOLS),,$(COPIES:%=$(BUILD)/%) $(BUILD)/replay $(BUILD)/companion) ## Library, programs to copy, replay and companion
+.PHONY: all programs lib docs help show test check clean FORCE
+COPIES := minimal mono stereo vio# programs that a user copies: examples/*.c, of the library alone
+DEMO   := $(BUILD)/demo
+all: programs $(if $(CFG)$(CROSS)$(PREFIX_SYMBOLS),,$(DEMO)/replay) ## Library, programs to copy, replay and companion, and replay of the demo's config
+
+programs: lib $(if $(PREFIX_SYMBOLS),,$(COPIES:%=$(BUILD)/%) $(BUILD)/replay $(BUILD)/companion) ## The same without the demo
 
 lib: $(LIB) ## The library, libvfront.a
 
@@ -135,8 +139,9 @@ $(BUILD)/%.cu.o: %.cu Makefile $(BUILD)/settings-cuda
 has = $(shell echo 'int main(void){return 0;}' | $(CC) -xc -include $(1) - $(2) -o /dev/null 2>/dev/null && echo 1)
 HAVE_PNG  := $(call has,png.h,-lpng)
 HAVE_YAML := $(call has,yaml.h,-lyaml)
-FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML)
-FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml)
+HAVE_JPEG := $(call has,stdio.h -include jpeglib.h,-ljpeg)
+FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML) $(if $(HAVE_JPEG),-DHAVE_JPEG)
+FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml) $(if $(HAVE_JPEG),-ljpeg)
 
 # GStreamer for the companion's cameras, where it is installed for this compiler.
 GST_PARTS := gstreamer-app-1.0 gstreamer-video-1.0
@@ -157,7 +162,14 @@ $(EXAMPLE)/parts.a: $(SHARED:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
-COPIES := minimal mono stereo vio# programs that a user copies: examples/*.c, of the library alone
+# What the package of examples/python is made of: a shared library, and the header as the compiler reads it, with its comments.
+$(BUILD)/python/libvfront.so: examples/python/shared.c $(LIB)
+	@mkdir -p $(@D) && echo "  LINK $@"
+	$(CC) $(ALL_CFLAGS) -shared -Wl,--no-undefined $< -Wl,--whole-archive $(LIB) -Wl,--no-whole-archive -o $@ -lm $(LIBS)
+$(BUILD)/python/vfront.i: vfront.h vfront_cfg.h $(CFG) $(BUILD)/settings-c
+	@mkdir -p $(@D)/none && touch $(@D)/none/stddef.h $(@D)/none/stdint.h
+	$(CC) -std=c11 $(FLAGS) -nostdinc -I$(@D)/none -U__GNUC__ -E -C -P -dD -xc vfront.h -o $@
+
 $(COPIES:%=$(BUILD)/%): $(BUILD)/%: $(EXAMPLE)/%.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
@@ -165,6 +177,10 @@ $(COPIES:%=$(BUILD)/%): $(BUILD)/%: $(EXAMPLE)/%.o $(LIB)
 $(BUILD)/replay: $(EXAMPLE)/replay/replay.o $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+
+# The first run: disparities, obstacles and map; kernels for one architecture, whose PTX runs on every later GPU.
+$(DEMO)/replay: FORCE
+	+$(MAKE) --no-print-directory BUILD=$(DEMO) CFG=examples/replay/demo_cfg.h CUDA_ARCH="$(firstword $(CUDA_ARCH))" $@
 
 $(BUILD)/latency: $(EXAMPLE)/replay/latency.o $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
@@ -208,6 +224,10 @@ $(BUILD)/companion: $(EXAMPLE)/companion/companion.o $(EXAMPLE)/companion/parts.
 
 include src/install.mk
 include tests/tests.mk
+
+docs: ## Reference of vfront.h by Doxygen: build/docs/html/index.html; a warning is an error
+	@mkdir -p $(BUILD)/docs
+	{ cat examples/Doxyfile; echo 'OUTPUT_DIRECTORY = $(BUILD)/docs'; } | doxygen -
 
 clean: ## Removes what was built
 	rm -rf build

@@ -10,7 +10,7 @@ ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests
 MAPS    := recall relpose keyframe loop map# likewise, all of them in tests/config/map.h
 ORACLES := $(filter-out bridge_% simulate worlds worlds_rendered drawn_place endless $(MAPS),$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
-TOOLS   := nav imu_fault recording tuning_names fault_script fault_apply calibration imu_samples motion_nees results disparity overlay rectified flight course trajectory# parts of the examples
+TOOLS   := picture nav imu_fault recording tuning_names fault_script fault_apply calibration imu_samples motion_nees results disparity overlay rectified flight course trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing maps# through the public interface, on every port
 FAULTS  := fault late memory# faults of the device on the CUDA port
 FAILOVER := failover airborne return# fail-over from it
@@ -56,6 +56,10 @@ $(TEST)/steady: tests/core/steady.c $(EXAMPLE)/hil/parts.a $(EXAMPLE)/companion/
 $(TEST)/thread: tests/core/thread.c $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(LIB) -o $@ -lcmocka -lm $(LIBS)
+
+$(TEST)/hpp: tests/package/hpp.cpp examples/vfront.hpp $(LIB) $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CXX) -std=c++11 -O1 $(WARN) -fno-exceptions $(FLAGS) $(SAN) $< $(LIB) -o $@ -lm $(LIBS)
 
 # ---- libraries of other configs: tests/config/<name>.h, in build/config/<name> ------------------------------------------------------
 
@@ -287,9 +291,9 @@ ONE_ARCH = +$(MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc)) --no-p
 test: ## What is quick: most oracles, golden digests of the host port, the examples, the house; with a GPU also parity
 	$(ONE_ARCH) test-run
 
-test-run: $(QUICK) $(GPU_ONLY) $(EMULATE)/translated $(BUILD)/digest $(COPIES:%=$(BUILD)/%) $(DOCUMENTED) $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck)
+test-run: $(QUICK) $(if $(CROSS),,$(TEST)/hpp) $(GPU_ONLY) $(EMULATE)/translated $(BUILD)/digest $(COPIES:%=$(BUILD)/%) $(DOCUMENTED) $(LIB) $(if $(filter 1,$(CUDA)),$(BUILD)/vfcheck)
 	@tests/run.sh --log $(BUILD)/log '$(EXEC) $(BUILD)/digest tests/golden.txt' $(QUICK:%='$(EXEC) %') \
-	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' "$(PYTHON) tests/examples/programs.py $(BUILD) $(LIB) '$(CC) $(SAN)' '$(LIBS)'" $(HOUSE) $(PACKAGE) \
+	  'tests/examples/replay.sh $(BUILD)/replay' '$(BUILD)/minimal' $(if $(CROSS),,'$(TEST)/hpp') "$(PYTHON) tests/examples/programs.py $(BUILD) $(LIB) '$(CC) $(SAN)' '$(LIBS)'" $(HOUSE) $(PACKAGE) \
 	  $(if $(filter 1,$(CUDA)),'$(BUILD)/vfcheck',"echo parity: NOT RUN - this build has no CUDA; exit 77") $(GPU_ONLY:%='%')
 
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
@@ -436,6 +440,10 @@ sensitivity: ## Each chosen constant of the estimator times 0.67 and 1.5: what i
 leave-one-out: ## Each of those that moved a row, chosen anew by the log score on seven of eight kinds of worlds and judged on the eighth; writes tests/house/leave-one-out.txt, 8 hours of a core; some by SENSITIVITY="--only VIO_ --worlds 40", which writes nothing
 	$(if $(SENSITIVITY),,$(RECORD) tests/house/leave-one-out.txt "Leave-one-out choice of the estimator's constants") $(PYTHON) tests/house/leave_one_out.py $(BUILD)/leave-one-out $(SENSITIVITY)
 
+.PHONY: first-run
+first-run: $(BUILD)/demo/replay ## The first run of README.md: what its last line says, and the files that it leaves; a minute
+	tests/examples/first_run.sh $<
+
 faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes
 	$(PYTHON) tests/examples/faults.py $< --write tests/faults.txt
 
@@ -503,7 +511,7 @@ symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
 check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, every architecture, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s CUDA=0 BUILD=$(BUILD)/first all first-run' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/package/reference.sh $(BUILD) $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
 
 tsan: ## The port's thread under the thread sanitizer, with calls that hang
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang
@@ -523,7 +531,7 @@ asan-run: $(filter-out $(ASAN_LONG),$(ASAN)) $(SMALL)/fuzz $(BUILD)/replay $(BUI
 	@$(call one_by_one,$(filter-out $(ASAN_LONG),$(ASAN)) '$(SMALL)/fuzz --seconds 30' '$(BUILD)/replay --frames 4 --quiet' '$(BUILD)/companion --source synthetic:160x120 --fast --frames 12 --link file:/dev/null')
 
 clang: ## Everything built by clang, warnings as errors, and its digests; all stages, and the least config
-	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 all symbols $(BUILD)/clang/digest
+	+$(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang WERROR=1 programs symbols $(BUILD)/clang/digest
 	+for c in small min; do $(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang/$$c CFG=tests/config/$$c.h WERROR=1 symbols || exit 1; done
 	$(BUILD)/clang/digest tests/golden.txt
 

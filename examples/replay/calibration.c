@@ -154,6 +154,37 @@ static const char *take_noise(vfront_imu_noise_t *noise, char *list, int *taken)
     return error;
 }
 
+/** ROS's and OpenCV's files: those of a list, all of this kind. */
+static const char *read_opencv(vfront_rig_t *rig, char *list)
+{
+    char *path[4];
+    int count = 0;
+    for (char *at = list, *next; at; at = next) {
+        next = strchr(at, ',');
+        if (next) *next++ = 0;
+        enum calibration_kind kind = OPENCV;
+        const char *error = calibration_kind(&kind, at);
+        if (error) return error;
+        if (kind != OPENCV || count == 4)
+            return calibration_fail("%s: beside a file of ROS or OpenCV at most three others of these kinds", at);
+        path[count++] = at;
+    }
+    vfront_rig_t copy = without_calibration(rig);
+    const char *error = calibration_read_opencv(&copy, path, count);
+    return commit(rig, &copy, error);
+}
+
+/** 1 if the first file of a list is ROS's or OpenCV's. */
+static int begins_with_opencv(char *list)
+{
+    enum calibration_kind kind = KITTI;
+    char *comma = strchr(list, ',');
+    if (comma) *comma = 0;
+    const char *error = calibration_kind(&kind, list);
+    if (comma) *comma = ',';
+    return !error && kind == OPENCV;
+}
+
 /** Files of cameras, and sensor.yaml of an IMU. */
 static const char *read_files(vfront_rig_t *rig, char *list, const char *files)
 {
@@ -161,6 +192,7 @@ static const char *read_files(vfront_rig_t *rig, char *list, const char *files)
     int32_t cameras = 0;
     const char *error = NULL;
     const int lone = !strchr(list, ',');
+    if (begins_with_opencv(list)) return read_opencv(rig, list);
     for (char *path = list, *next; path && !error; path = next) {
         next = strchr(path, ',');
         if (next) *next++ = 0;

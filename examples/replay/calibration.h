@@ -9,6 +9,8 @@
  *   EuRoC sensor.yaml  T_BS takes points of the sensor to the body, so T_cam_imu = (T_BS of the camera)^-1 (T_BS of
  *   the IMU). KITTI calib.txt    P1 = K [I | t] takes points of camera 0 to pixels of camera 1, so that t takes
  *                      points of camera 0 to camera 1: t_x = P1[3] / fx [m], below 0 for a camera to the right.
+ *   ROS camera_info    rectification_matrix and projection_matrix of both cameras put both into rectified axes
+ *   OpenCV             R, T take points of camera 0 to camera 1
  * Camera 0 has the pose of the IMU. Numbers are read in double precision, without conversion. YAML is read by
  * libyaml: a build without it reads calib.txt only.
  *
@@ -63,7 +65,8 @@ const char *calibration_kitti(vfront_rig_t *rig, const char *path);
 
 /**
  * Recognise a file of any of these kinds by its content, and read it.
- * @param[in] files  A file name, or names of sensor.yaml with commas between: camera 0, camera 1, and the IMU
+ * @param[in] files  A file name, or names of sensor.yaml, ROS's or OpenCV's files with commas between: camera 0, camera
+ *                   1, and the IMU
  *                   anywhere among them. Further cameras stay uncalibrated. Kalibr's imu.yaml can be beside any.
  *                   "none": no calibration.
  */

@@ -13,7 +13,7 @@
 #include "picture.h"
 #include "examples/common/text.h"
 
-enum calibration_kind { KITTI, KALIBR, KALIBR_IMU, EUROC_CAMERA, EUROC_IMU };
+enum calibration_kind { KITTI, KALIBR, KALIBR_IMU, EUROC_CAMERA, EUROC_IMU, OPENCV };
 
 /** Format the message of a failed function. */
 __attribute__((format(printf, 1, 2))) const char *calibration_fail(const char *format, ...);
@@ -26,6 +26,9 @@ const char *calibration_read_chain(vfront_rig_t *rig, const char *path);
 
 /** Read EuRoC's sensor.yaml of each camera (NULL: none) and of the IMU (or NULL). */
 const char *calibration_read_sensors(vfront_rig_t *rig, const char *const *camera, const char *imu);
+
+/** Read ROS's camera_info and OpenCV's files, `count` of them. */
+const char *calibration_read_opencv(vfront_rig_t *rig, char *const *path, int count);
 
 /** Recognise a YAML file. */
 const char *calibration_yaml_kind(enum calibration_kind *kind, const char *path);

@@ -392,6 +392,127 @@ const char *calibration_read_sensors(vfront_rig_t *rig, const char *const *camer
     return error;
 }
 
+/* ---- ROS camera_info, OpenCV ------------------------------------------------------------------------------------- */
+
+#define OPENCV_COEFFICIENTS 14
+
+/** Numbers of a matrix: `data` of a mapping, or a list. */
+static const char *read_data(const struct section *p, const char *key, double *number, int min, int max, int *count)
+{
+    const yaml_node_t *n = find(p, p->map, key);
+    if (!n) return fail_in(p, "no %s", key);
+    if (n->type == YAML_MAPPING_NODE) n = find(p, n, "data");
+    return list_numbers(p, key, n, number, min, max, count);
+}
+
+/** Lens by its matrix and coefficients: a model by name (ROS), or by their number (OpenCV). */
+static const char *read_opencv_lens(const struct section *p, const char *matrix, const char *distortion,
+                                    vfront_camera_t *c)
+{
+    double K[9], k[OPENCV_COEFFICIENTS] = {0};
+    int count = 0;
+    const char *model = word_of(find(p, p->map, "distortion_model"));
+    const int is_fisheye = model && (strcmp(model, "equidistant") == 0 || strcmp(model, "fisheye") == 0);
+    const char *error = read_data(p, matrix, K, 9, 9, NULL);
+    if (!error) error = read_data(p, distortion, k, 0, OPENCV_COEFFICIENTS, &count);
+    if (error) return error;
+    if (model && !is_fisheye && strcmp(model, "plumb_bob") != 0 && strcmp(model, "rational_polynomial") != 0)
+        return fail_in(p, "distortion_model %.40s: plumb_bob, rational_polynomial and equidistant are known here",
+                       model);
+    const double intrinsics[4] = {K[0], K[4], K[2], K[5]};
+    if (!calibration_set_lens(c, intrinsics)) return fail_in(p, "%s: a focal length that is not above 0", matrix);
+    c->lens = is_fisheye ? VFRONT_LENS_EQUIDISTANT : count > 5 ? VFRONT_LENS_RATIONAL : VFRONT_LENS_RADTAN;
+    for (int i = is_fisheye ? 4 : 8; i < count; i++)
+        if (k[i] != 0.0)
+            return fail_in(p, "%s: number %d is not 0: thin prisms and tilts are not known", distortion, i + 1);
+    memcpy(c->distortion, k, sizeof c->distortion);
+    return NULL;
+}
+
+/** Size of the pictures, where the file has one. */
+static const char *read_opencv_size(const struct section *p, vfront_camera_t *c)
+{
+    double width = 0.0, height = 0.0;
+    if (!has(p, "image_width")) return NULL;
+    const char *error = read_number(p, "image_width", &width, 1.0, PICTURE_SIDE_MAX_PX);
+    if (!error) error = read_number(p, "image_height", &height, 1.0, PICTURE_SIDE_MAX_PX);
+    if (error || !c->width_px || (c->width_px == (int32_t)width && c->height_px == (int32_t)height)) return error;
+    return fail_in(p, "%dx%d, but the pictures are %dx%d", (int)width, (int)height, (int)c->width_px,
+                   (int)c->height_px);
+}
+
+/** From camera axes to rectified ones, and where the rectified camera is on the line of both: ROS's R and P. */
+static const char *read_rectified(const struct section *p, pose_t *T_rect_cam)
+{
+    double P[12];
+    const char *error = read_data(p, "rectification_matrix", T_rect_cam->R, 9, 9, NULL);
+    if (!error) error = read_data(p, "projection_matrix", P, 12, 12, NULL);
+    if (error) return error;
+    if (!(P[0] > 0.0) || !(P[5] > 0.0)) return fail_in(p, "projection_matrix: a focal length that is not above 0");
+    if (!pose_is_rotation(T_rect_cam->R)) return fail_in(p, "rectification_matrix is not a rotation");
+    T_rect_cam->t[0] = -P[3] / P[0];
+    T_rect_cam->t[1] = -P[7] / P[5];
+    T_rect_cam->t[2] = 0.0;
+    return NULL;
+}
+
+/** What the files of a pair say. */
+struct opencv_pair {
+    int32_t cameras;         /* read so far */
+    int rectified, has_step; /* cameras with T_rect_cam; 1: T_cam1_cam0 is known */
+    pose_t T_rect_cam[2];    /* ROS */
+    pose_t T_cam1_cam0;      /* OpenCV */
+};
+
+static const char *read_opencv_section(const struct section *p, vfront_rig_t *rig, struct opencv_pair *pair)
+{
+    const char *error = NULL;
+    if (has(p, "M1")) {
+        error = read_opencv_lens(p, "M1", "D1", &rig->camera[0]);
+        if (!error && rig->cameras > 1) error = read_opencv_lens(p, "M2", "D2", &rig->camera[1 % VFRONT_CAMERAS]);
+        pair->cameras = 2;
+    }
+    if (!error && has(p, "R") && has(p, "T")) {
+        error = read_data(p, "R", pair->T_cam1_cam0.R, 9, 9, NULL);
+        if (!error) error = read_data(p, "T", pair->T_cam1_cam0.t, 3, 3, NULL);
+        if (!error && !pose_is_rotation(pair->T_cam1_cam0.R)) error = fail_in(p, "R is not a rotation");
+        pair->has_step = 1;
+    }
+    if (error || !has(p, "camera_matrix") || pair->cameras == rig->cameras) return error;
+    vfront_camera_t *c = &rig->camera[pair->cameras];
+    error = read_opencv_lens(p, "camera_matrix",
+                             has(p, "distortion_coefficients") ? "distortion_coefficients" : "dist_coeffs", c);
+    if (!error) error = read_opencv_size(p, c);
+    if (!error && has(p, "projection_matrix")) {
+        error = read_rectified(p, &pair->T_rect_cam[pair->cameras]);
+        pair->rectified++;
+    }
+    pair->cameras++;
+    return error;
+}
+
+const char *calibration_read_opencv(vfront_rig_t *rig, char *const *path, int count)
+{
+    struct opencv_pair pair = {0};
+    const char *error = NULL;
+    for (int i = 0; i < count && !error; i++) {
+        struct yaml y;
+        struct section root;
+        error = open_yaml(&y, &root, path[i]);
+        if (error) return error;
+        error = read_opencv_section(&root, rig, &pair);
+        close_yaml(&y);
+    }
+    if (error || rig->cameras < 2) return error;
+    if (pair.rectified == 2) {
+        const pose_t T_cam1_rect = pose_inverse(&pair.T_rect_cam[1]);
+        pair.T_cam1_cam0 = pose_compose(&T_cam1_rect, &pair.T_rect_cam[0]);
+        pair.has_step = 1;
+    }
+    if (pair.has_step) set_extrinsics(&rig->camera[1 % VFRONT_CAMERAS], &pair.T_cam1_cam0);
+    return NULL;
+}
+
 const char *calibration_sensor(pose_t *T_body_sensor, const char *path)
 {
     return read_sensor(path, NULL, NULL, T_body_sensor);
@@ -434,8 +555,12 @@ const char *calibration_yaml_kind(enum calibration_kind *kind, const char *path)
         *kind = sensor && strcmp(sensor, "imu") == 0 ? EUROC_IMU : EUROC_CAMERA;
     else if (has(&root, "imu0") || has(&root, "gyroscope_noise_density"))
         *kind = KALIBR_IMU;
+    else if (has(&root, "camera_matrix") || has(&root, "M1") || (has(&root, "R") && has(&root, "T")))
+        *kind = OPENCV;
     else
-        error = calibration_fail("%s: neither a Kalibr camchain nor a EuRoC sensor.yaml nor a KITTI calib.txt", path);
+        error = calibration_fail(
+            "%s: neither a Kalibr camchain nor a EuRoC sensor.yaml, ROS camera_info, OpenCV file or KITTI calib.txt",
+            path);
     close_yaml(&y);
     return error;
 }
@@ -458,6 +583,13 @@ const char *calibration_read_sensors(vfront_rig_t *rig, const char *const *camer
     for (int32_t i = 0; i < rig->cameras; i++)
         if (camera[i]) return no_yaml(camera[i]);
     return imu ? no_yaml(imu) : NULL;
+}
+
+const char *calibration_read_opencv(vfront_rig_t *rig, char *const *path, int count)
+{
+    (void)rig;
+    (void)count;
+    return no_yaml(path[0]);
 }
 
 const char *calibration_sensor(pose_t *T_body_sensor, const char *path)

@@ -2,10 +2,12 @@
 #define _POSIX_C_SOURCE 200809L /* stat, access */
 #include "dataset_internal.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,10 +17,14 @@
 
 static const char *open_flight(struct dataset *d, const char *size)
 {
-    int width = SYNTHETIC_WIDTH_PX, height = SYNTHETIC_HEIGHT_PX, used = 0;
+    int width = SYNTHETIC_WIDTH_PX < VFRONT_WIDTH ? SYNTHETIC_WIDTH_PX : VFRONT_WIDTH;
+    int height = SYNTHETIC_HEIGHT_PX < VFRONT_HEIGHT ? SYNTHETIC_HEIGHT_PX : VFRONT_HEIGHT, used = 0;
     d->kind = "synthetic";
-    if (*size && (sscanf(size, ":%dx%d%n", &width, &height, &used) != 2 || size[used]))
-        return dataset_fail("synthetic%s: a size is given as synthetic:640x400", size);
+    if (*size == ':' && sscanf(size, ":%dx%d%n", &width, &height, &used) != 2) used = 0;
+    const int has_start = size[used] == '@' && isdigit((unsigned char)size[used + 1]);
+    char *end = (char *)size + used;
+    if (has_start) d->flight_start = (uint32_t)(strtoul(size + used + 1, &end, 10) % SYNTHETIC_PERIOD_FRAMES);
+    if (*end) return dataset_fail("synthetic%s: a size is given as synthetic:640x400, a first frame as @470", size);
     d->flight = synthetic_open(width, height);
     if (!d->flight) return dataset_fail("synthetic: no pictures of %dx%d", width, height);
     const int32_t cameras = d->rig.cameras;
@@ -37,12 +43,25 @@ static const char *open_flight(struct dataset *d, const char *size)
 
 /* ---- flight along a trajectory ----------------------------------------------------------------------------------- */
 
+/** 1 for the name of a video. */
+static int is_video(const char *where)
+{
+    static const char *const extension[] = {".mp4", ".avi", ".mkv", ".mov", ".webm"};
+    const char *dot = strrchr(where, '.');
+    for (size_t i = 0; dot && i < sizeof extension / sizeof *extension; i++)
+        if (strcasecmp(dot, extension[i]) == 0) return 1;
+    return 0;
+}
+
 static const char *open_course(struct dataset *d, const char *where, const course_settings_t *render)
 {
     const int32_t cameras = d->rig.cameras;
     const char *error = course_open(&d->course, where, render ? render : &course_standard);
     d->kind = "trajectory";
-    if (error) return dataset_fail("%s: not a folder, and no recording (.vfr); as a trajectory: %s", where, error);
+    if (error)
+        return dataset_fail(
+            "%s: not a folder, and no recording (.vfr); as a trajectory, lines `t [s] px py pz qx qy qz qw`: %s%s",
+            where, error, is_video(where) ? ". Of a video give a folder of its pictures" : "");
     course_rig(d->course, &d->rig);
     d->rig.cameras = cameras < d->rig.cameras ? cameras : d->rig.cameras;
     for (int32_t i = 0; i < d->rig.cameras; i++) {
@@ -72,7 +91,7 @@ static int is_folder(const char *path)
 static const char *open_by_content(struct dataset *d, const char *where, const course_settings_t *render)
 {
     char mav[PATH_BYTES];
-    if (strncmp(where, "synthetic", 9) == 0 && (!where[9] || where[9] == ':')) return open_flight(d, where + 9);
+    if (strncmp(where, "synthetic", 9) == 0 && strchr(":@", where[9])) return open_flight(d, where + 9);
     if (access(where, F_OK)) return dataset_fail("%s: %s", where, strerror(errno));
     if (reader_recognises(where)) return dataset_open_recording(d, where);
     if (!is_folder(where)) return open_course(d, where, render);
@@ -81,6 +100,8 @@ static const char *open_by_content(struct dataset *d, const char *where, const c
     if (is_folder(mav)) return dataset_open_euroc(d, mav);
     if (dataset_holds(where, "cam0")) return dataset_open_euroc(d, where);
     if (dataset_holds(where, "image_0")) return dataset_open_kitti(d, where);
+    if (dataset_holds(where, "rgb.txt")) return dataset_open_tum(d, where);
+    if (dataset_holds(where, "left") && dataset_holds(where, "right")) return dataset_open_sides(d, where);
     return dataset_open_folder(d, where);
 }
 
@@ -89,7 +110,8 @@ static const char *read_pictures(struct dataset *d, uint32_t index)
     if (d->recording) return NULL; /* its frames are read as a whole */
     for (int32_t i = 0; i < d->rig.cameras; i++) {
         if (d->flight) {
-            synthetic_render(d->flight, index, i, d->picture[i].pixels, (size_t)d->picture[i].width_px);
+            synthetic_render(d->flight, d->flight_start + index, i, d->picture[i].pixels,
+                             (size_t)d->picture[i].width_px);
             continue;
         }
         if (d->course) {
@@ -228,7 +250,7 @@ const vfront_rig_t *dataset_rig(const dataset_t *d) { return &d->rig; }
 uint64_t dataset_time_ns(const struct dataset *d, uint32_t index)
 {
     if (d->course) return course_time_ns(d->course, index);
-    return d->flight ? synthetic_time_ns(index) : d->picture_list[0].file[index].t_ns;
+    return d->flight ? synthetic_time_ns(d->flight_start + index) : d->picture_list[0].file[index].t_ns;
 }
 
 uint64_t dataset_middle_ns(const struct dataset *d, uint32_t index)
@@ -236,11 +258,19 @@ uint64_t dataset_middle_ns(const struct dataset *d, uint32_t index)
     return dataset_time_ns(d, index) + (d->course ? course_exposure_ns(d->course) / 2 : 0);
 }
 
+int32_t dataset_interval_us(const dataset_t *d)
+{
+    const uint64_t of_one = 33333;
+    uint64_t us = of_one;
+    if (!d->recording && d->frames != 1) us = (dataset_time_ns(d, 1) - dataset_time_ns(d, 0)) / 1000;
+    return (int32_t)(us < 1 ? 1 : us > 10000000 ? 10000000 : us);
+}
+
 /** Samples of the flight's IMU: those after the first one at or behind the frame before, up to that of this frame. */
 static void render_imu(struct dataset *d, uint32_t index, vfront_frame_t *frame)
 {
-    const uint64_t before_ns = synthetic_time_ns(0) - SYNTHETIC_FRAME_NS;
-    const uint64_t from_ns = index ? synthetic_time_ns(index - 1) + SYNTHETIC_GYRO_NS - 1 : before_ns;
+    const uint64_t before_ns = dataset_time_ns(d, 0) - SYNTHETIC_FRAME_NS;
+    const uint64_t from_ns = index ? dataset_time_ns(d, index - 1) + SYNTHETIC_GYRO_NS - 1 : before_ns;
     frame->imu = d->rendered_imu;
     frame->imu_count = synthetic_imu(from_ns, frame->t_ns + SYNTHETIC_GYRO_NS - 1, d->rendered_imu, VFRONT_IMU_SAMPLES);
 }
@@ -253,12 +283,12 @@ static void set_time_and_gyro(struct dataset *d, uint32_t index, vfront_frame_t 
         if (d->has_gyro) dataset_set_imu(d, index, frame);
         return;
     }
-    frame->t_ns = synthetic_time_ns(index);
+    frame->t_ns = dataset_time_ns(d, index);
     if (d->renders_imu) {
         render_imu(d, index, frame);
     } else if (index && d->has_gyro) {
         frame->gyro = d->rendered_gyro;
-        frame->gyro_count = synthetic_gyro(synthetic_time_ns(index - 1), frame->t_ns, d->rendered_gyro,
+        frame->gyro_count = synthetic_gyro(dataset_time_ns(d, index - 1), frame->t_ns, d->rendered_gyro,
                                            VFRONT_GYRO_SAMPLES);
     }
 }

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * Sequences of frames from disk or from the rendered flight. The kind is recognised by content:
- *   synthetic      the word: a rendered stereo flight with gyro, without files (synthetic.h)
+ *   synthetic      the word: a rendered stereo flight with gyro, without files (synthetic.h); synthetic:640x400 of
+ *                  another size, synthetic@470 from that frame on
  *   a trajectory   a text file, lines `t [s] px py pz qx qy qz qw`: a rendered flight along it (course.h)
  *   recording      a .vfr file (recording/chunk.h): frames as vfront was given them
  *   EuRoC / ASL    a folder with mav0, or mav0 itself: cam0, cam1 and imu0 with data.csv, sensor.yaml
  *   KITTI          a folder with image_0; image_1, calib.txt, times.txt are optional, as are imu.csv (lines
  *                  `t [s],wx,wy,wz [rad/s],ax,ay,az [m/s^2]`), T_cam0_imu.txt (4x4 matrix) and imu.yaml (Kalibr's:
  *                  noise of the IMU)
- *   a folder       of PNG, PGM or PPM pictures in the order of their names; times.txt is optional. Names that begin
- *                  with left and right: of two cameras
+ *   TUM RGB-D      a folder with rgb.txt, lines `t [s] file name`; groundtruth.txt is optional
+ *   two folders    left and right in a folder, with pictures of the same names
+ *   a folder       of PNG, JPEG, BMP, PGM or PPM pictures in the order of their names; times.txt is optional. Names
+ *                  that begin with left and right: of two cameras
  *
  * A function that can fail returns NULL, or a one-line message that names the file; the message is valid until the
  * next call. Oddities that are no failure are noted on stderr, once.
@@ -53,6 +56,9 @@ int dataset_after_reset(const dataset_t *dataset);
 
 /** Number of frames; 0: endless. */
 uint32_t dataset_frames(const dataset_t *dataset);
+
+/** Time from the first frame to the second, within what deadline_us may be [us]. */
+int32_t dataset_interval_us(const dataset_t *dataset);
 
 /** 1 if there are usable gyro or IMU samples. */
 int dataset_has_gyro(const dataset_t *dataset);

@@ -66,8 +66,25 @@ static const char *sensor_file(char path[PATH_BYTES], const char *where, const c
     return dataset_holds(where, name) && !dataset_join(path, where, name) ? path : NULL;
 }
 
+/** TUM-VI: Kalibr's files beside mav0, in dso. Returns 0 if they are not there, or cannot be read. */
+static int calibrate_tum_vi(struct dataset *d, const char **error)
+{
+    char mav[PATH_BYTES + 4], path[PATH_BYTES];
+    snprintf(mav, sizeof mav, "%s/..", d->folder);
+    if (sensor_file(path, d->folder, "cam0") || dataset_join(path, mav, "dso/camchain.yaml") || access(path, F_OK) ||
+        !calibration_reads_yaml())
+        return 0;
+    d->kind = "TUM-VI";
+    *error = calibration_kalibr(&d->rig, path);
+    if (!*error && !dataset_join(path, mav, "dso/imu_config.yaml") && access(path, F_OK) == 0)
+        *error = calibration_imu(&d->rig.imu, path);
+    return 1;
+}
+
 static const char *calibrate_euroc(struct dataset *d)
 {
+    const char *error = NULL;
+    if (calibrate_tum_vi(d, &error)) return error;
     char path[CAMERAS_MAX + 1][PATH_BYTES];
     const char *camera[CAMERAS_MAX], *imu = sensor_file(path[CAMERAS_MAX], d->folder, "imu0");
     for (int32_t i = 0; i < d->rig.cameras; i++) {
@@ -84,6 +101,7 @@ const char *dataset_open_euroc(struct dataset *d, const char *where)
     d->kind = "EuRoC";
     d->calibrate = calibrate_euroc;
     d->truth_name[0] = "state_groundtruth_estimate0/data.csv";
+    d->truth_name[1] = "mocap0/data.csv";
     snprintf(d->folder, sizeof d->folder, "%s", where);
     char folder[PATH_BYTES];
     const char *error = NULL;

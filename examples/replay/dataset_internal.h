@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of data sets (dataset.h), shared by its files: dataset_list.c has lists of picture files, dataset_euroc.c,
- * dataset_kitti.c and dataset_recording.c the formats, dataset_imu.c samples, dataset_truth.c ground truth of cameras,
- * dataset_state.c that of the IMU, dataset.c the rest.
+ * dataset_kitti.c, dataset_tum.c and dataset_recording.c the formats, dataset_imu.c samples, dataset_truth.c ground
+ * truth of cameras, dataset_state.c that of the IMU, dataset.c the rest.
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */
@@ -45,12 +45,13 @@ struct dataset {
     picture_t picture[CAMERAS_MAX];
     vfront_imu_t *imu; /* samples, by rising time */
     uint32_t imu_count;
-    int has_gyro;        /* 1: IMU samples, or the flight's gyro, and a calibration with which they are of use */
-    synthetic_t *flight; /* the rendered flight, or NULL */
-    course_t *course;    /* the flight along a trajectory, or NULL */
-    reader_t *recording; /* the recording, or NULL */
-    int has_imu;         /* 1: its frames have samples of an IMU, not of a gyro alone */
-    int after_reset;     /* 1: vfront_reset() was called before the frame read last */
+    int has_gyro;          /* 1: IMU samples, or the flight's gyro, and a calibration with which they are of use */
+    synthetic_t *flight;   /* the rendered flight, or NULL */
+    uint32_t flight_start; /* the frame that it begins with */
+    course_t *course;      /* the flight along a trajectory, or NULL */
+    reader_t *recording;   /* the recording, or NULL */
+    int has_imu;           /* 1: its frames have samples of an IMU, not of a gyro alone */
+    int after_reset;       /* 1: vfront_reset() was called before the frame read last */
     vfront_gyro_t rendered_gyro[VFRONT_GYRO_SAMPLES];
     int renders_imu; /* 1: the flight gives rendered_imu in place of rendered_gyro */
     vfront_imu_t rendered_imu[VFRONT_IMU_SAMPLES];
@@ -107,6 +108,8 @@ void dataset_set_imu(struct dataset *d, uint32_t index, vfront_frame_t *frame);
 /* Open a data set of one kind: set kind, pictures, times, IMU samples. */
 const char *dataset_open_euroc(struct dataset *d, const char *where);
 const char *dataset_open_kitti(struct dataset *d, const char *where);
+const char *dataset_open_tum(struct dataset *d, const char *where);
+const char *dataset_open_sides(struct dataset *d, const char *where);
 const char *dataset_open_folder(struct dataset *d, const char *where);
 const char *dataset_open_recording(struct dataset *d, const char *where);
 

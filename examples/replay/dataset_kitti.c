@@ -57,25 +57,38 @@ static void set_folder(struct dataset *d, const char *where)
     snprintf(d->folder, sizeof d->folder, "%s", where);
 }
 
-const char *dataset_open_kitti(struct dataset *d, const char *where)
+/** Pictures of each camera in a folder of its own, in pairs of one name; times in the folder around them. */
+static const char *open_folders(struct dataset *d, const char *where, const char *const name[CAMERAS_MAX],
+                                uint64_t interval_ns)
 {
-    d->kind = "KITTI";
-    d->calibrate = calibrate_kitti;
-    set_folder(d, where);
-    static const char *const folder_of[] = {"image_0", "image_1"};
     const char *error = NULL;
-    if (d->rig.cameras > 1 && !dataset_holds(where, "image_1")) d->rig.cameras = 1;
+    set_folder(d, where);
+    if (d->rig.cameras > 1 && !dataset_holds(where, name[1])) d->rig.cameras = 1;
     for (int32_t i = 0; i < d->rig.cameras && !error; i++) {
         char folder[PATH_BYTES];
-        error = dataset_join(folder, where, folder_of[i]);
+        error = dataset_join(folder, where, name[i]);
         if (!error) error = dataset_add_folder(&d->picture_list[i], folder);
     }
-    if (!error && d->rig.cameras > 1) error = pair_by_name(&d->picture_list[0], &d->picture_list[1], folder_of, 0);
-    if (!error) error = dataset_add_times(&d->picture_list[0], where, 100000000u);
+    if (!error && d->rig.cameras > 1) error = pair_by_name(&d->picture_list[0], &d->picture_list[1], name, 0);
+    return error ? error : dataset_add_times(&d->picture_list[0], where, interval_ns);
+}
+
+const char *dataset_open_kitti(struct dataset *d, const char *where)
+{
+    static const char *const folder_of[] = {"image_0", "image_1"};
+    d->kind = "KITTI";
+    d->calibrate = calibrate_kitti;
+    const char *error = open_folders(d, where, folder_of, 100000000u);
     return error || !dataset_holds(where, "imu.csv") ? error : dataset_read_imu(d, where, "imu.csv", 1);
 }
 
 static const char *const side[] = {"left", "right"};
+
+const char *dataset_open_sides(struct dataset *d, const char *where)
+{
+    d->kind = "folders left and right";
+    return open_folders(d, where, side, 33333333u);
+}
 
 static int begins_with(const struct picture_file *f, const char *word)
 {

@@ -126,7 +126,11 @@ const char *dataset_add_folder(struct picture_list *s, const char *folder)
         if (!error) error = dataset_add_picture(s, 0, path);
     }
     closedir(dir);
-    if (!error && !s->count) error = dataset_fail("%s: no PNG, PGM or PPM picture in this folder", folder);
+    if (!error && !s->count)
+        error = dataset_fail(
+            "%s: no PNG, JPEG, BMP, PGM or PPM picture in this folder. Known are folders with mav0 (EuRoC, ASL, "
+            "TUM-VI), image_0 (KITTI), rgb.txt (TUM RGB-D), left and right, and those of pictures",
+            folder);
     if (!error) qsort(s->file, s->count, sizeof *s->file, compare_names);
     return error;
 }

@@ -74,7 +74,7 @@ int dataset_truth(const dataset_t *d, uint32_t index, const vfront_camera_t *see
     } else if (d->course) {
         course_pose(d->course, dataset_middle_ns(d, index), T_world_sensor.R, T_world_sensor.t);
     } else {
-        synthetic_pose(index, T_world_sensor.R, T_world_sensor.t);
+        synthetic_pose(d->flight_start + index, T_world_sensor.R, T_world_sensor.t);
     }
     const pose_t T_cam_imu = calibration_extrinsics(&d->rig.camera[0]), T_seen_imu = calibration_extrinsics(seen);
     const pose_t T_imu_seen = pose_inverse(&T_seen_imu), T_cam_seen = pose_compose(&T_cam_imu, &T_imu_seen);

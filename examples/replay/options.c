@@ -19,8 +19,9 @@ static const char help[] =
     "files.\n"
     "\n"
     "DATASET is recognised by its content:\n"
-    "  synthetic         the default: a rendered stereo flight with gyro, or, with --set vio=1, an IMU; 60 frames\n"
-    "                    without --frames; synthetic:640x400 for another size\n"
+    "  synthetic         the default: a rendered stereo flight with an IMU, or, with --set vio=0, a gyro; 60 frames\n"
+    "                    without --frames; synthetic:640x400 for another size, synthetic@470 from that frame on.\n"
+    "                    Without DATASET it is flown with all that the build has: disparities, stixels, map\n"
     "  a trajectory      a text file, lines `t [s] px py pz qx qy qz qw` of the IMU, z up: a rendered stereo flight\n"
     "                    with IMU along it; --render help lists its settings\n"
     "  EuRoC / ASL       a folder with mav0, or mav0: cam0, cam1, imu0 with data.csv and sensor.yaml\n"
@@ -28,25 +29,26 @@ static const char help[] =
     "                    ay,az), T_cam0_imu.txt and imu.yaml (noise of the IMU, as Kalibr's) are optional\n"
     "  recording         a .vfr file, of --record or the companion: its rig, tuning and frames; results are compared\n"
     "                    with those that were recorded, stage by stage\n"
-    "  a plain folder    of PNG, PGM or PPM pictures in the order of their names; 30 Hz without times.txt. Names that\n"
-    "                    begin with left and right are those of two cameras\n"
+    "  TUM RGB-D         a folder with rgb.txt; groundtruth.txt is optional\n"
+    "  a plain folder    of PNG, JPEG, BMP, PGM or PPM pictures in the order of their names; 30 Hz without times.txt.\n"
+    "                    Names that begin with left and right are those of two cameras, as are folders left and right\n"
     "\n";
 
 static const char help_options[] =
     "options:\n"
-    "  --out DIR         write the results into DIR, which is created: tracks.csv, keypoints.csv, descriptors.csv,\n"
-    "                    depth.csv, matches.csv, motion.csv, covariance.csv, prediction.csv, trajectory.txt,\n"
-    "                    trajectory_kitti.txt, truth.txt, trajectory.svg, state.csv, trajectory_state.txt,\n"
-    "                    truth_state.txt, state.svg, stixels.csv, road.csv, obstacles.csv, disparity/, health.csv,\n"
-    "                    timing.csv, faults.csv and digest.txt, as far as build, calibration, tuning, ground truth\n"
-    "                    and --fault provide them. States of the IMU are estimated where cameras are calibrated and\n"
-    "                    the IMU's noise is known; --set vio=0: never\n"
+    "  --out DIR         write the results into DIR, which is created: paths of camera and IMU as .txt and .svg, "
+    "those\n"
+    "                    of the ground truth, digest.txt, and what --tables and --overlay ask for. States of the IMU\n"
+    "                    are estimated where cameras are calibrated and the IMU's noise is known; --set vio=0: never\n"
+    "  --tables WHAT     with --out: none, the standard; frames: a CSV file for each kind of result with a few rows a\n"
+    "                    frame (motion, state, health, timing...); all: also tracks, key points, descriptors, depths,\n"
+    "                    matches, stixels and disparities\n"
     "  --overlay[=WHAT]  with --out: write pictures with the results drawn over them into DIR/overlay. WHAT is\n"
-    "                    tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default, which\n"
-    "                    excludes stixels and disparity\n"
+    "                    tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default\n"
     "  --features-only   key points only, no tracks: short for --set track_target=0\n"
     "  --calibration=FILE\n"
-    "                    calibration instead of that of the data set: a Kalibr camchain, a KITTI calib.txt, or\n"
+    "                    calibration instead of that of the data set: a Kalibr camchain, a KITTI calib.txt, ROS's\n"
+    "                    camera_info or OpenCV's files, a file a camera, with a comma between, or\n"
     "                    EuRoC's sensor.yaml of camera 0, or of camera 0, camera 1 and the IMU with commas\n"
     "                    between; Kalibr's imu.yaml beside any of them, or alone: noise of the IMU in place of\n"
     "                    that of the data set; none: no calibration\n"
@@ -259,6 +261,17 @@ static int set_record_buffer(struct options *o, const char *text)
     return CONTINUE;
 }
 
+static int set_tables(struct options *o, const char *text)
+{
+    static const char *const name[] = {"none", "frames", "all"};
+    for (int i = 0; i <= TABLES_ALL; i++) {
+        if (strcmp(text, name[i]) != 0) continue;
+        o->tables = (tables_wanted_t)i;
+        return CONTINUE;
+    }
+    return message(EXIT_USAGE, "--tables %s: not none, frames or all", text);
+}
+
 static int set_export(struct options *o, const char *text)
 {
     const unsigned what = strcmp(text, "mcap") == 0 ? EXPORT_MCAP : strcmp(text, "csv") == 0 ? EXPORT_CSV : 0;
@@ -346,11 +359,20 @@ static int read_option(struct options *o, char **word, int *at)
     static const struct {
         const char *name;
         int (*set)(struct options *o, const char *text);
-    } known[] = {{"--out", set_out},       {"--frames", set_frames},           {"--port", set_port},
-                 {"--set", set_tuning},    {"--calibration", set_calibration}, {"--truth", set_truth},
-                 {"--fault", set_fault},   {"--record", set_record},           {"--record-buffer", set_record_buffer},
-                 {"--export", set_export}, {"--map-load", set_map_load},       {"--map-save", set_map_save},
-                 {"--render", set_render}};
+    } known[] = {{"--out", set_out},
+                 {"--frames", set_frames},
+                 {"--port", set_port},
+                 {"--set", set_tuning},
+                 {"--calibration", set_calibration},
+                 {"--truth", set_truth},
+                 {"--fault", set_fault},
+                 {"--record", set_record},
+                 {"--record-buffer", set_record_buffer},
+                 {"--export", set_export},
+                 {"--map-load", set_map_load},
+                 {"--map-save", set_map_save},
+                 {"--render", set_render},
+                 {"--tables", set_tables}};
     const char *text = word[*at];
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const size_t length = strlen(known[i].name);
@@ -364,6 +386,31 @@ static int read_option(struct options *o, char **word, int *at)
     if (strncmp(text, "--overlay", length) == 0 && (!text[length] || text[length] == '='))
         return set_overlay(o, word, at);
     return set_flag(o, text);
+}
+
+int options_sets(const struct options *o, const char *name)
+{
+    const vfront_tuning_entry_t *e;
+    for (size_t i = 0; i < OPTIONS_TUNINGS && (e = vfront_tuning_entry(i)) != NULL; i++)
+        if (strcmp(e->name, name) == 0) return o->set[i].given;
+    return 0;
+}
+
+void options_show_all(struct options *o)
+{
+    const int depth = !o->mono && !o->calibration;
+    const struct {
+        const char *name;
+        int32_t value;
+        int is_possible;
+    } shown[] = {{"dense", VFRONT_DENSE_COPIED, depth},
+                 {"stixel", 1, depth},
+                 {"stixel_model", VFRONT_STIXEL_DRONE, depth},
+                 {"stixel_width_px", 8, depth},
+                 {"map", 1, o->tuning.track_target && o->tuning.describe && o->tuning.ego}};
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        if (shown[i].is_possible && !options_sets(o, shown[i].name))
+            vfront_tuning_set(&o->tuning, shown[i].name, shown[i].value);
 }
 
 /** Tuning without all that joins one frame to the next. */
@@ -418,7 +465,10 @@ int options_read(struct options *o, int count, char **word)
             o->dataset = word[at];
         }
     }
-    if (!o->dataset) o->dataset = "synthetic";
+    if (!o->dataset) {
+        o->dataset = "synthetic@470"; /* from there on the ground is seen in every frame */
+        o->first_run = 1;
+    }
     if (o->pairs) take_singly(o);
     if (o->overlay && !o->out) return message(EXIT_USAGE, "--overlay needs --out DIR");
     if ((o->map_load || o->map_save) && (o->pairs || !o->tuning.map))

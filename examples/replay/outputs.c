@@ -66,6 +66,11 @@ const char *outputs_no_disparities(const struct options *o)
     return o->tuning.dense == VFRONT_DENSE_DEVICE ? "dense is 2" : NULL;
 }
 
+const char *outputs_no_pictures_of_disparities(const struct options *o)
+{
+    return o->tables < TABLES_ALL ? "--tables is not all" : outputs_no_disparities(o);
+}
+
 const char *outputs_no_stixels(const struct options *o)
 {
     if (!VFRONT_STIXELS) return "this build has no VFRONT_STIXELS";
@@ -93,7 +98,8 @@ unsigned outputs_to_write(const struct options *o, const dataset_t *d)
     return (has_descriptors(o) ? RESULTS_DESCRIPTORS : 0u) | (outputs_no_depth(o, rig) ? 0u : RESULTS_DEPTHS) |
            (outputs_has_matches(o) ? RESULTS_MATCHES : 0u) | (outputs_no_motion(o, rig) ? 0u : RESULTS_MOTION) |
            (dataset_has_truth(d) ? RESULTS_TRUTH : 0u) | (outputs_no_stixels(o) ? 0u : RESULTS_STIXELS) |
-           (outputs_no_state(o, d) ? 0u : RESULTS_STATE) | (VFRONT_MAP && o->tuning.map ? RESULTS_LOOPS : 0u);
+           (outputs_no_state(o, d) ? 0u : RESULTS_STATE) | (VFRONT_MAP && o->tuning.map ? RESULTS_LOOPS : 0u) |
+           (o->tables >= TABLES_FRAMES ? RESULTS_FRAMES : 0u) | (o->tables >= TABLES_ALL ? RESULTS_POINTS : 0u);
 }
 
 overlay_what_t outputs_to_draw(const struct options *o, const vfront_rig_t *rig)
@@ -105,6 +111,8 @@ overlay_what_t outputs_to_draw(const struct options *o, const vfront_rig_t *rig)
     if (!outputs_has_matches(o)) what &= ~(unsigned)OVERLAY_MATCHES;
     if (outputs_no_depth(o, rig)) what &= ~(unsigned)OVERLAY_DEPTHS;
     if (outputs_no_motion(o, rig)) what &= ~(unsigned)OVERLAY_MOTION;
+    if (!outputs_no_disparities(o)) what |= OVERLAY_DISPARITY;
+    if (!outputs_no_stixels(o)) what |= OVERLAY_STIXELS;
     return (overlay_what_t)what;
 }
 

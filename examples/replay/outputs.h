@@ -18,6 +18,7 @@ int outputs_metric_motion(const struct options *o, const vfront_rig_t *rig);
 const char *outputs_no_depth(const struct options *o, const vfront_rig_t *rig);
 const char *outputs_no_motion(const struct options *o, const vfront_rig_t *rig);
 const char *outputs_no_disparities(const struct options *o);
+const char *outputs_no_pictures_of_disparities(const struct options *o); /* disparity/ */
 const char *outputs_no_stixels(const struct options *o);
 const char *outputs_no_state(const struct options *o, const dataset_t *d);
 

@@ -57,6 +57,19 @@ static void size_bars(struct overlay *o, int32_t width)
     o->legend.height = overlay_draw_legend(o, o->legend_scale) * LEGEND_PX;
 }
 
+/** Stixels over camera 0, disparities in place of camera 1; below them where other layers have those. Returns the
+ *  height of the second row [px], or 0. */
+static int32_t lay_out_below(struct overlay *o, int32_t tallest)
+{
+    o->stixels = o->camera[0];
+    o->disparity = o->camera[o->cameras - 1];
+    o->below = (o->what & OVERLAY_ALL) && (o->what & (OVERLAY_STIXELS | OVERLAY_DISPARITY));
+    if (!o->below) return 0;
+    o->stixels.top += tallest + GAP_PX;
+    o->disparity.top += tallest + GAP_PX;
+    return tallest + GAP_PX;
+}
+
 /** Layout: pictures side by side, of any sizes, with a caption above and a legend below. */
 static void lay_out(struct overlay *o, const vfront_camera_t *camera, int32_t cameras)
 {
@@ -74,7 +87,7 @@ static void lay_out(struct overlay *o, const vfront_camera_t *camera, int32_t ca
     }
     o->cameras = cameras;
     o->canvas.width = width;
-    o->legend.top = o->caption.height + tallest;
+    o->legend.top = o->caption.height + tallest + lay_out_below(o, tallest);
     o->canvas.height = o->legend.top + o->legend.height;
 }
 
@@ -132,7 +145,7 @@ static void draw_picture(struct overlay *o, const struct region *region, const v
 
 const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfront_result_t *r, const char *line)
 {
-    overlay_find_matched(o, r);
+    overlay_find_points(o, r);
     memset(o->canvas.rgb, 24, (size_t)o->canvas.width * (size_t)o->canvas.height * 3);
     for (int32_t i = 0; i < o->cameras; i++) {
         o->canvas.region = &o->camera[i];
@@ -140,6 +153,7 @@ const uint8_t *overlay_draw(overlay_t *o, const vfront_frame_t *frame, const vfr
         if (o->rectified && o->what == OVERLAY_DEPTHS) draw_check_rows(o);
         if (o->what & OVERLAY_KEYPOINTS) overlay_draw_keypoints(o, i, r);
     }
+    if (o->below) draw_picture(o, &o->stixels, &frame->picture[0]);
     if (o->what & OVERLAY_DEPTHS) overlay_draw_depths(o, r);
     if (o->what & OVERLAY_STIXELS) overlay_draw_stixels(o, r);
     if (o->what & OVERLAY_DISPARITY) overlay_draw_disparity(o, r);

@@ -20,6 +20,8 @@
  *                     the same colours; grey if unknown
  *   camera 1          replaced by disparities of camera 0, if drawn: colours of depths, the nearest hundredth is red;
  *                     black: none
+ * Beside other layers, stixels and disparities have a second row of pictures, and of each square of 30 px only the best
+ * key point is drawn, with what belongs to it.
  * Rectified pictures get thin horizontal rows if only depths are drawn, to check rectification by eye. Caption and
  * legend are broken into as many rows as the width asks for.
  */
@@ -38,7 +40,7 @@ typedef enum overlay_what {
     OVERLAY_MATCHES = 8,
     OVERLAY_MOTION = 16,
     OVERLAY_ALL = 31,
-    OVERLAY_STIXELS = 32, /* not in OVERLAY_ALL: these two would cover the rest */
+    OVERLAY_STIXELS = 32, /* these two have pictures of their own beside others */
     OVERLAY_DISPARITY = 64
 } overlay_what_t;
 

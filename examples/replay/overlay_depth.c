@@ -45,6 +45,7 @@ void overlay_draw_depths(struct overlay *o, const vfront_result_t *r)
     for (uint32_t i = 0; i < r->depths_count; i++) {
         const vfront_depth_t *d = &r->depths[i];
         const vfront_keypoint_t *k = &r->keypoints[0][d->keypoint];
+        if (!o->shown[0][d->keypoint]) continue;
         const float at[VFRONT_CAMERAS][2] = {{k->x_px, k->y_px}, {d->x_px, d->y_px}};
         for (int32_t camera = 0; camera < o->cameras; camera++) {
             o->canvas.region = &o->camera[camera];
@@ -85,7 +86,7 @@ static void update_red_disparity(struct overlay *o, const vfront_disparity_t *d)
 void overlay_draw_disparity(struct overlay *o, const vfront_result_t *r)
 {
     const vfront_disparity_t *d = &r->disparity;
-    o->canvas.region = &o->camera[o->cameras - 1];
+    o->canvas.region = &o->disparity;
     for (int32_t y = 0; y < o->canvas.region->height; y++)
         for (int32_t x = 0; x < o->canvas.region->width; x++) canvas_dot(&o->canvas, x, y, black, 256);
     if (!d->px16) return;
@@ -148,7 +149,7 @@ static void draw_obstacles(struct overlay *o, const vfront_result_t *r)
 
 void overlay_draw_stixels(struct overlay *o, const vfront_result_t *r)
 {
-    o->canvas.region = &o->camera[0];
+    o->canvas.region = &o->stixels;
     for (uint32_t i = 0; i < r->columns_count; i++)
         for (uint32_t k = 0; k < r->stixels_count[i]; k++)
             draw_stixel(o, (int32_t)(i * r->columns_width_px), (int32_t)r->columns_width_px, &r->stixels[i][k]);

@@ -12,6 +12,9 @@
 #define LEGEND_PX 36 /* height of a row of the legend below the pictures */
 #define ENDED_PX 4   /* reach of the cross of a track that ended */
 #define LEVELS_MAX 8
+#define SPACED_PX 30 /* among other layers one key point is drawn for each square of this side */
+#define SPACED_COLUMNS (VFRONT_WIDTH / SPACED_PX + 1)
+#define SPACED_CELLS (SPACED_COLUMNS * (VFRONT_HEIGHT / SPACED_PX + 1))
 #define RED_M 5.0f /* stixels up to this distance are red */
 
 /** Past positions of a track, the latest last. */
@@ -29,8 +32,12 @@ struct overlay {
     vfront_camera_t seen;          /* camera 0 */
     int with_tracks, with_matches; /* correspondences used for motions: vfront_tuning_t.track_target, ego */
     struct region caption, legend, camera[VFRONT_CAMERAS];
+    int below; /* 1: stixels and disparities have pictures of their own, below those of the cameras */
+    struct region stixels, disparity;
     int32_t caption_scale, legend_scale;               /* of the letters: 2 if all fits into one row, else 1 */
     uint8_t matched[VFRONT_CAMERAS][VFRONT_KEYPOINTS]; /* 1: key point with a depth or a match */
+    uint8_t shown[VFRONT_CAMERAS][VFRONT_KEYPOINTS];   /* 1: key point that is drawn */
+    int32_t best[SPACED_CELLS];                        /* scratch: key point of a cell that is drawn, or -1 */
     float red_inverse_depth_1pm;                       /* inverse depth drawn in red; 0 before the first depth */
     float sorted[VFRONT_KEYPOINTS];                    /* scratch */
     float red_disparity_px;                            /* disparity drawn in red; 0 before the first one */
@@ -67,8 +74,9 @@ void overlay_update_trails(struct overlay *o, const vfront_result_t *r);
  *  Returns the number of rows. */
 int32_t overlay_draw_legend(struct overlay *o, int32_t scale);
 
-/** Key points with a depth or a match, into `matched`. Once per frame, before overlay_draw_keypoints(). */
-void overlay_find_matched(struct overlay *o, const vfront_result_t *r);
+/** Key points with a depth or a match, into `matched`, and those to be drawn, into `shown`: all of a layer that is
+ *  drawn alone. Once per frame, before any other layer. */
+void overlay_find_points(struct overlay *o, const vfront_result_t *r);
 
 /* Marks and colours that the legend repeats. */
 float overlay_keypoint_radius_px(uint32_t level);

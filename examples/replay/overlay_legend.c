@@ -28,7 +28,8 @@ static int32_t words(struct overlay *o, int32_t x, int32_t scale, const char *te
 
 static int32_t heading(struct overlay *o, int32_t x, int32_t scale, int32_t number)
 {
-    static const char *const text[] = {"key points by level", "key points", "matches by direction", "matches"};
+    static const char *const text[] = {"key points by level", "key points 1 in 30 px", "matches by direction",
+                                       "matches"};
     return words(o, x, scale, text[number]);
 }
 
@@ -136,7 +137,7 @@ static int32_t no_disparity(struct overlay *o, int32_t x, int32_t scale, int32_t
 static int32_t stixel(struct overlay *o, int32_t x, int32_t scale, int32_t number)
 {
     (void)number;
-    x = bar(o, words(o, x, scale, "5 m") + 4, 60, 3, colour_of_stixel);
+    x = bar(o, words(o, x, scale, "obstacles 5 m") + 4, 60, 3, colour_of_stixel);
     return words(o, x, scale, "far");
 }
 

@@ -52,7 +52,7 @@ void overlay_mark_keypoint(struct overlay *o, const float at[2], float radius, c
     canvas_line(&o->canvas, at, rim, lighter(c), alpha);
 }
 
-void overlay_find_matched(struct overlay *o, const vfront_result_t *r)
+static void find_matched(struct overlay *o, const vfront_result_t *r)
 {
     memset(o->matched, 0, sizeof o->matched);
 #if VFRONT_STEREO
@@ -65,6 +65,40 @@ void overlay_find_matched(struct overlay *o, const vfront_result_t *r)
     for (uint32_t i = 0; i < r->matches_count; i++) o->matched[0][r->matches[i].keypoint] = 1;
 #endif
     (void)r;
+}
+
+/** Of each square of SPACED_PX the best key point: one with a match before one without, then by score. */
+static void show_best(struct overlay *o, int32_t camera, const vfront_result_t *r)
+{
+    const vfront_keypoint_t *k = r->keypoints[camera];
+    const uint8_t *matched = o->matched[camera];
+    memset(o->best, -1, sizeof o->best);
+    for (uint32_t i = 0; i < r->keypoints_count[camera]; i++) {
+        int32_t *best = &o->best[(int32_t)k[i].y_px / SPACED_PX * SPACED_COLUMNS + (int32_t)k[i].x_px / SPACED_PX];
+        if (*best < 0 || (matched[i] == matched[*best] ? k[i].score > k[*best].score : matched[i])) *best = (int32_t)i;
+    }
+    for (int32_t i = 0; i < SPACED_CELLS; i++)
+        if (o->best[i] >= 0) o->shown[camera][o->best[i]] = 1;
+}
+
+/** Of the other cameras: what belongs to a key point of camera 0 that is shown. */
+static void show_partners(struct overlay *o, const vfront_result_t *r)
+{
+#if VFRONT_STEREO
+    for (uint32_t i = 0; i < r->depths_count; i++)
+        if (r->depths[i].match != VFRONT_NO_MATCH) o->shown[1][r->depths[i].match] = o->shown[0][r->depths[i].keypoint];
+#endif
+    for (int32_t i = 1; i < o->cameras && !r->depths_count; i++) show_best(o, i, r);
+}
+
+void overlay_find_points(struct overlay *o, const vfront_result_t *r)
+{
+    const int alone = !(o->what & (o->what - 1u)); /* a single layer */
+    find_matched(o, r);
+    memset(o->shown, alone, sizeof o->shown);
+    if (alone) return;
+    show_best(o, 0, r);
+    show_partners(o, r);
 }
 
 /** Key point among other layers: a grey circle, faint without a match, so that thousands hide nothing. */
@@ -83,7 +117,7 @@ void overlay_draw_keypoints(struct overlay *o, int32_t camera, const vfront_resu
         if (overlay_alone(o, OVERLAY_KEYPOINTS))
             overlay_mark_keypoint(o, at, overlay_keypoint_radius_px(k->level), described ? &k->angle_rad : NULL,
                                   overlay_level_colour[k->level % LEVELS_MAX], k->low ? 160 : 230);
-        else
+        else if (o->shown[camera][i])
             mark_among_others(o, at, k->level, o->matched[camera][i]);
     }
 }
@@ -182,6 +216,7 @@ void overlay_draw_matches(struct overlay *o, const vfront_result_t *r)
     if (o->what & OVERLAY_MOTION && o->with_matches && r->relative.state != VFRONT_MOTION_NONE) return;
     for (uint32_t i = 0; i < r->matches_count; i++) {
         const vfront_match_t *m = &r->matches[i];
+        if (!o->shown[0][m->keypoint]) continue;
         const float from[2] = {m->x_before_px, m->y_before_px}, to[2] = {m->x_px, m->y_px};
         const struct colour c = alone ? overlay_direction_colour(to[0] - from[0], to[1] - from[1]) : grey;
         canvas_line(&o->canvas, from, to, c, alone ? 230 : 110);
@@ -224,6 +259,7 @@ static void draw_match_pairs(struct overlay *o, const vfront_result_t *r)
 {
     for (uint32_t i = 0; i < r->matches_count && o->with_matches; i++) {
         const vfront_match_t *m = &r->matches[i];
+        if (!o->shown[0][m->keypoint]) continue;
         const float from[2] = {m->x_before_px, m->y_before_px}, to[2] = {m->x_px, m->y_px};
         overlay_mark_pair(o, from, to, m->agrees);
     }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L /* strcasecmp */
-#include "picture.h"
-
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +13,23 @@
 #include <setjmp.h>
 #endif
 
-#include "examples/common/message.h"
+#include "picture_internal.h"
 
-static char failure[4608]; /* why a function failed */
-#define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)
+#define FAIL picture_fail
+
+const char *picture_fail(const char *format, ...)
+{
+    static char failure[4608];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(failure, sizeof failure, format, list);
+    va_end(list);
+    return failure;
+}
 
 int picture_named(const char *name)
 {
-    static const char *const extension[] = {".png", ".pgm", ".ppm", ".pnm"};
+    static const char *const extension[] = {".png", ".pgm", ".ppm", ".pnm", ".jpg", ".jpeg", ".bmp"};
     const char *dot = strrchr(name, '.');
     if (!dot || name[0] == '.') return 0; /* hidden files are ignored */
     for (size_t i = 0; i < sizeof extension / sizeof *extension; i++)
@@ -31,8 +39,7 @@ int picture_named(const char *name)
 
 /* ---- pixels ------------------------------------------------------------------------------------------------------ */
 
-/** Set the size of a picture, and allocate its pixels. */
-static const char *resize(picture_t *p, const char *path, uint32_t width, uint32_t height, int32_t bytes)
+const char *picture_resize(picture_t *p, const char *path, uint32_t width, uint32_t height, int32_t bytes)
 {
     if (!width || !height || width > PICTURE_SIDE_MAX_PX || height > PICTURE_SIDE_MAX_PX)
         return FAIL("%s: a picture of %ux%u, not within 1..%d on a side", path, (unsigned)width, (unsigned)height,
@@ -48,12 +55,6 @@ static const char *resize(picture_t *p, const char *path, uint32_t width, uint32
     p->height_px = (int32_t)height;
     p->bytes = bytes;
     return NULL;
-}
-
-/** Luma of Rec. 601. */
-static uint32_t luma(uint32_t red, uint32_t green, uint32_t blue)
-{
-    return (299 * red + 587 * green + 114 * blue + 500) / 1000;
 }
 
 static void put(picture_t *p, size_t at, uint32_t grey)
@@ -100,7 +101,7 @@ static const char *read_pnm_header(FILE *file, const char *path, struct pnm_head
 {
     const int letter = getc(file), kind = getc(file);
     if (letter != 'P' || (kind != '2' && kind != '3' && kind != '5' && kind != '6'))
-        return FAIL("%s: not a PNG, PGM or PPM file", path);
+        return FAIL("%s: not a PNG, JPEG, BMP, PGM or PPM file", path);
     h->text = kind < '5';
     h->channels = kind == '3' || kind == '6' ? 3 : 1;
     h->width = read_number(file);
@@ -133,7 +134,7 @@ static const char *read_pnm(picture_t *p, FILE *file, const char *path)
 {
     struct pnm_header h = {0, 0, 0, 0, 0};
     const char *error = read_pnm_header(file, path, &h);
-    if (!error) error = resize(p, path, h.width, h.height, h.maximum > 255 ? 2 : 1);
+    if (!error) error = picture_resize(p, path, h.width, h.height, h.maximum > 255 ? 2 : 1);
     if (error) return error;
     p->coloured = h.channels == 3;
     const size_t count = (size_t)h.width * h.height;
@@ -143,7 +144,7 @@ static const char *read_pnm(picture_t *p, FILE *file, const char *path)
             v[c] = read_sample(file, &h, p->bytes);
             if (v[c] == UINT32_MAX) return FAIL("%s: damaged, or cut off after %zu of %zu pixels", path, i, count);
         }
-        put(p, i, h.channels == 3 ? luma(v[0], v[1], v[2]) : v[0]);
+        put(p, i, h.channels == 3 ? picture_luma(v[0], v[1], v[2]) : v[0]);
     }
     return NULL;
 }
@@ -223,7 +224,7 @@ static int decode(struct png_file *f, FILE *file)
 
 static const char *convert_to_grey(picture_t *p, const struct png_file *f, const char *path)
 {
-    const char *error = resize(p, path, f->width, f->height, f->bytes);
+    const char *error = picture_resize(p, path, f->width, f->height, f->bytes);
     if (error) return error;
     p->coloured = f->channels == 3;
     const size_t count = (size_t)f->width * f->height;
@@ -234,7 +235,7 @@ static const char *convert_to_grey(picture_t *p, const struct png_file *f, const
     for (size_t i = 0; i < count; i++) {
         const uint8_t *v = f->samples + 3 * i;
         const uint16_t *w = (const uint16_t *)(const void *)f->samples + 3 * i;
-        put(p, i, f->bytes == 1 ? luma(v[0], v[1], v[2]) : luma(w[0], w[1], w[2]));
+        put(p, i, f->bytes == 1 ? picture_luma(v[0], v[1], v[2]) : picture_luma(w[0], w[1], w[2]));
     }
     return NULL;
 }
@@ -267,6 +268,7 @@ static int encode(struct png_file *f, FILE *file, const uint8_t *pixels)
     png_set_IHDR(f->png, f->info, f->width, f->height, 8 * f->bytes,
                  f->channels == 3 ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE,
                  PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+    png_set_compression_level(f->png, 3); /* a third of the time of zlib's standard, and files as large */
     png_write_info(f->png, f->info);
     if (f->bytes == 2 && is_little_endian()) png_set_swap(f->png);
     for (uint32_t y = 0; y < f->height; y++) png_write_row(f->png, pixels + y * row_bytes);
@@ -325,8 +327,9 @@ static const char *read_by_content(picture_t *p, FILE *file, const char *path)
     if (ferror(file)) return FAIL("%s: %s", path, strerror(errno));
     if (count == 0) return FAIL("%s: an empty file", path);
     rewind(file);
-    const int is_png = count == sizeof start && memcmp(start, png_signature, sizeof start) == 0;
-    return is_png ? read_png(p, file, path) : read_pnm(p, file, path);
+    if (count == sizeof start && memcmp(start, png_signature, sizeof start) == 0) return read_png(p, file, path);
+    if (count >= 2 && start[0] == 0xff && start[1] == 0xd8) return picture_read_jpeg(p, file, path);
+    return count >= 2 && start[0] == 'B' && start[1] == 'M' ? picture_read_bmp(p, file, path) : read_pnm(p, file, path);
 }
 
 const char *picture_read(picture_t *p, const char *path)

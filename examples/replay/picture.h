@@ -21,7 +21,7 @@ typedef struct picture {
     size_t capacity_bytes; /**< Allocated at pixels. */
 } picture_t;
 
-/** 1 if a file name has a picture's extension: png, pgm, ppm or pnm, in any case. */
+/** 1 if a file name has a picture's extension: png, jpg, jpeg, bmp, pgm, ppm or pnm, in any case. */
 int picture_named(const char *name);
 
 /** Read a picture, whose type is recognised by content. On failure the picture is unchanged, or its pixels are

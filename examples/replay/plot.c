@@ -19,6 +19,8 @@
 #define START_COLOUR "#009e73"
 #define END_COLOUR "#222222"
 #define UNKNOWN_COLOUR "#cc0033"
+#define STATE_COLOUR "#111111"
+#define BOUND_COLOUR "#bfe0bf" /* opaque, so that it is even where the band overlaps itself */
 
 /** Coordinates of a frame in a diagram. */
 typedef void coordinates_t(const trajectory_t *tr, uint64_t t_ns, const pose_t *pose, double v[2]);
@@ -61,6 +63,11 @@ static void fit(struct diagram *p, const trajectory_t *tr, coordinates_t *coordi
         extend(p, v);
         coordinates(tr, f->t_ns, &f->truth, v);
         if (f->has_truth) extend(p, v);
+        coordinates(tr, f->t_ns, &f->state, v);
+        for (int side = -1; side <= 1 && f->bound_m > 0.0; side += 2) {
+            const double rim[2] = {v[0] + (square ? side * f->bound_m : 0.0), v[1] + side * f->bound_m};
+            extend(p, rim);
+        }
     }
     for (int i = 0; i < 2; i++) p->px[i] = room[i] / (1.12 * fmax(p->to[i] - p->from[i], EXTENT_MIN));
     if (square) p->px[0] = p->px[1] = fmin(p->px[0], p->px[1]);
@@ -143,11 +150,57 @@ static void mark_steps(FILE *f, const struct diagram *p, const trajectory_t *tr,
     }
 }
 
+/** Segment of the band of bounds between two points: to both sides of the path where the scales are equal, else above
+ *  and below it. */
+static void draw_bound(FILE *f, const struct diagram *p, const double from[3], const double to[3])
+{
+    if (p->px[0] == p->px[1])
+        fprintf(f,
+                "<path d='M%.1f %.1fL%.1f %.1f' stroke='" BOUND_COLOUR
+                "' stroke-width='%.1f' stroke-linecap='round'/>\n",
+                from[0], from[1], to[0], to[1], fmax(2.0 * to[2] * p->px[1], 1.0));
+    else
+        fprintf(f, "<path d='M%.1f %.1fV%.1fL%.1f %.1fV%.1fZ' fill='" BOUND_COLOUR "' stroke='" BOUND_COLOUR "'/>\n",
+                from[0], from[1] - from[2] * p->px[1], from[1] + from[2] * p->px[1], to[0], to[1] + to[2] * p->px[1],
+                to[1] - to[2] * p->px[1]);
+}
+
+/** Path by the states, or the band of their bounds. */
+static void draw_states(FILE *f, const struct diagram *p, const trajectory_t *tr, coordinates_t *coordinates, int bound)
+{
+    double from[3] = {0.0, 0.0, 0.0}, v[2];
+    int has_previous = 0;
+    for (uint32_t i = 0; i < tr->count; i++) {
+        const trajectory_frame_t *frame = &tr->frame[i];
+        const int has = frame->bound_m > 0.0, is_last = i + 1 == tr->count;
+        if (has) {
+            coordinates(tr, frame->t_ns, &frame->state, v);
+            const double to[3] = {diagram_x(p, v[0]), diagram_y(p, v[1]), frame->bound_m};
+            if (has_previous && !is_last && hypot(to[0] - from[0], to[1] - from[1]) < STEP_MIN_PX) continue;
+            if (has_previous && bound) draw_bound(f, p, from, to);
+            if (has_previous && !bound)
+                fprintf(f, "<path d='M%.1f %.1fL%.1f %.1f' stroke='" STATE_COLOUR "'/>\n", from[0], from[1], to[0],
+                        to[1]);
+            memcpy(from, to, sizeof from);
+        }
+        has_previous = has;
+    }
+}
+
+/** 1 if there are states beside the path. */
+static int has_states(const trajectory_t *tr)
+{
+    for (uint32_t i = 0; i < tr->count; i++)
+        if (tr->frame[i].bound_m > 0.0) return 1;
+    return 0;
+}
+
 static void draw_diagram(FILE *f, const struct diagram *p, const trajectory_t *tr, coordinates_t *coordinates)
 {
     const trajectory_frame_t *first = tr->frame, *last = &tr->frame[tr->count - 1], *last_known = last;
     double v[2];
     diagram_axes(f, p);
+    draw_states(f, p, tr, coordinates, 1);
     if (tr->aligned) {
         draw_line(f, p, tr, coordinates, 1);
         while (!last_known->has_truth) last_known--;
@@ -155,6 +208,7 @@ static void draw_diagram(FILE *f, const struct diagram *p, const trajectory_t *t
         mark_true_end(f, diagram_x(p, v[0]), diagram_y(p, v[1]));
     }
     draw_line(f, p, tr, coordinates, 0);
+    draw_states(f, p, tr, coordinates, 0);
     mark_steps(f, p, tr, coordinates);
     coordinates(tr, last->t_ns, &last->pose, v);
     mark_end(f, diagram_x(p, v[0]), diagram_y(p, v[1]));
@@ -184,6 +238,11 @@ static void draw_legend(FILE *f, double x, double y, const trajectory_t *tr)
     mark_end(f, x + 244, y);
     if (tr->aligned) mark_true_end(f, x + 260, y);
     legend_text(f, x + (tr->aligned ? 272 : 256), y, "end");
+    if (has_states(tr)) {
+        fprintf(f, "<path d='M%.1f %.1fh28' stroke='" BOUND_COLOUR "' stroke-width='9'/>\n", x, y + 40);
+        fprintf(f, "<path d='M%.1f %.1fh28' stroke='" STATE_COLOUR "'/>\n", x, y + 40);
+        legend_text(f, x + 36, y + 40, "state of the IMU, and three deviations");
+    }
     if (tr->steps[TRAJECTORY_UNKNOWN] + tr->steps[TRAJECTORY_ROTATION_ONLY] == 0) return;
     mark_unknown(f, x + 164, y + 20);
     legend_text(f, x + 176, y + 20, "step of unknown length");
@@ -240,7 +299,7 @@ static void draw(FILE *f, const char *title, const trajectory_t *tr, const accur
     draw_scale(f, &above, in_metres ? "m" : "steps");
     draw_diagram(f, &side, tr, height_over_time);
     draw_legend(f, side.left, 372, tr);
-    draw_figures(f, side.left, 440, tr, a);
+    draw_figures(f, side.left, 456, tr, a);
     fputs("</svg>\n", f);
 }
 

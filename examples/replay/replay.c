@@ -16,6 +16,7 @@
 #include "disparity.h"
 #include "fault_apply.h"
 #include "fault_log.h"
+#include "found.h"
 #include "gyro_queue.h"
 #include "loop_overlay.h"
 #include "map_file.h"
@@ -112,7 +113,7 @@ static const char *draw(struct run *run, const vfront_frame_t *frame, const vfro
 static const char *write_disparities(const struct run *run, const vfront_result_t *r)
 {
     char folder[4400];
-    if (!run->options->out || outputs_no_disparities(run->options)) return NULL;
+    if (!run->options->out || outputs_no_pictures_of_disparities(run->options)) return NULL;
     snprintf(folder, sizeof folder, "%s/" DISPARITY_FOLDER, run->options->out);
     return disparity_write(folder, r->frame, &r->disparity);
 }
@@ -304,23 +305,37 @@ static int step(struct run *run, uint32_t index)
     return code;
 }
 
-/** Ask for states where all that they need is there, unless --set vio=0. */
+/** Ask for states where all that they need is there, unless --set vio=0, for which the rendered flight has a gyro. */
 static void ask_for_states(struct run *run)
 {
     struct options *o = run->options;
     reader_t *recording = dataset_recording(run->dataset);
     if (recording) options_take_tuning(o, &reader_header(recording)->tuning);
     check_open(&run->check, recording, options_another_run(o), &o->tuning);
-    if (o->tuning.vio) dataset_use_imu(run->dataset);
+    if (o->tuning.vio || !o->vio_given) dataset_use_imu(run->dataset);
     run->has_states = !outputs_no_state(o, run->dataset);
     o->tuning.vio = run->has_states;
+}
+
+/** vfront_init(). Where nobody set deadline_us, that of the host port is the time from one frame to the next. */
+static vfront_status_t init(struct run *run)
+{
+    struct options *o = run->options;
+    const vfront_rig_t *rig = dataset_rig(run->dataset);
+    const int is_given = dataset_recording(run->dataset) || options_sets(o, "deadline_us");
+    vfront_info_t info;
+    vfront_status_t status = vfront_init(&vf, rig, &o->tuning, o->port);
+    if (status || is_given || vfront_info(&vf, &info) || info.port != VFRONT_PORT_HOST) return status;
+    o->tuning.deadline_us = dataset_interval_us(run->dataset);
+    vfront_shutdown(&vf);
+    return vfront_init(&vf, rig, &o->tuning, VFRONT_PORT_HOST);
 }
 
 static int open_front_end(struct run *run)
 {
     const struct options *o = run->options;
     vfront_info_t info;
-    const vfront_status_t status = vfront_init(&vf, dataset_rig(run->dataset), &o->tuning, o->port);
+    const vfront_status_t status = init(run);
     if (!status) {
         vfront_info(&vf, &info);
         if (o->tuning.failover && info.port == VFRONT_PORT_HOST)
@@ -378,11 +393,12 @@ static int open_outputs(struct run *run)
     vfront_info(&vf, &info);
     run->seen = info.camera[0];
     run->summary.matches_wanted = outputs_has_matches(o);
+    run->summary.far_cm = 100u * (uint32_t)o->tuning.stixel_far_m;
     motion_start(&run->motion, outputs_metric_motion(o, rig), dataset_has_truth(run->dataset));
     outputs_warn(o, rig);
     if (!o->out) return CONTINUE;
     const char *error = results_open(&run->results, o->out, rig->cameras, outputs_to_write(o, run->dataset));
-    if (!error && !outputs_no_disparities(o)) error = make_folder(o, DISPARITY_FOLDER);
+    if (!error && !outputs_no_pictures_of_disparities(o)) error = make_folder(o, DISPARITY_FOLDER);
     if (!error && o->overlay) error = open_overlay(run);
     if (!error) error = open_exports(run);
     if (!error && run->injector) error = fault_log_open(&run->fault_log, o->out);
@@ -436,6 +452,7 @@ static int open_run(struct run *run)
     run->frames = dataset_frames(run->dataset);
     if (!run->frames) run->frames = o->frames ? o->frames : ENDLESS_FRAMES;
     if (o->frames && o->frames < run->frames) run->frames = o->frames;
+    if (o->first_run) options_show_all(run->options);
     ask_for_states(run);
     int code = open_front_end(run);
     if (code == CONTINUE && o->map_load) code = map_file_load(&vf, o->map_load);
@@ -471,15 +488,16 @@ static int close_run(struct run *run, int code)
 }
 
 /** Plot of the trajectory, after the last frame. */
-static int draw_trajectory(const struct run *run)
+static int draw_trajectory(struct run *run)
 {
     const struct options *o = run->options;
-    const motion_t *m = &run->motion;
+    motion_t *m = &run->motion;
     char path[4400], title[240];
     if (!o->out || outputs_no_motion(o, dataset_rig(run->dataset))) return CONTINUE;
     snprintf(path, sizeof path, "%s/trajectory.svg", o->out);
     snprintf(title, sizeof title, "%.80s (%s), %" PRIu64 " frames, %s", o->dataset, dataset_kind(run->dataset),
              run->summary.frames, m->trajectory.metric ? "two cameras" : "one camera");
+    state_put_on_path(&run->states, &run->seen, &m->trajectory);
     const char *error = plot_write(path, title, &m->trajectory, m->compared ? &m->accuracy : NULL);
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
 }
@@ -539,6 +557,16 @@ static void warn_no_sequence(const struct run *run)
             run->options->dataset, t->steps_lost, t->steps);
 }
 
+/** The last line of the summary. */
+static void print_found(const struct run *run)
+{
+    found_t found;
+    vfront_info_t info;
+    vfront_info(&vf, &info);
+    found_of(&found, &run->summary, &run->motion, &run->states);
+    found_print(&found, info.port == VFRONT_PORT_CUDA ? info.device : NULL);
+}
+
 /** Summary and plots, after the last frame. */
 static int report(struct run *run)
 {
@@ -549,6 +577,7 @@ static int report(struct run *run)
     summary_print(&vf, run->options, run->dataset, &run->summary, &run->motion, &run->states,
                   compared ? &accuracy : NULL);
     check_print(&run->check);
+    print_found(run);
     warn_no_sequence(run);
     const int path = draw_trajectory(run), states = draw_states(run), map = draw_map(run),
               map_trajectory = write_map_trajectory(run);

@@ -530,33 +530,33 @@ static const struct output_file {
     void (*rows)(FILE *file, const struct frame_data *frame_data);
     unsigned needs; /* RECORD_... */
 } output_file[] = {
-    {"tracks.csv", track_header, track_rows, 0},
-    {"keypoints.csv", keypoint_header, keypoint_rows, 0},
+    {"tracks.csv", track_header, track_rows, RESULTS_POINTS},
+    {"keypoints.csv", keypoint_header, keypoint_rows, RESULTS_POINTS},
 #if VFRONT_DESCRIPTORS
-    {"descriptors.csv", descriptor_header, descriptor_rows, RESULTS_DESCRIPTORS},
+    {"descriptors.csv", descriptor_header, descriptor_rows, RESULTS_DESCRIPTORS | RESULTS_POINTS},
 #else
     {"descriptors.csv", NULL, NULL, RESULTS_DESCRIPTORS},
 #endif
 #if VFRONT_STEREO
-    {"depth.csv", depth_header, depth_rows, RESULTS_DEPTHS},
+    {"depth.csv", depth_header, depth_rows, RESULTS_DEPTHS | RESULTS_POINTS},
 #else
     {"depth.csv", NULL, NULL, RESULTS_DEPTHS},
 #endif
 #if VFRONT_MATCHES
-    {"matches.csv", match_header, match_rows, RESULTS_MATCHES},
+    {"matches.csv", match_header, match_rows, RESULTS_MATCHES | RESULTS_POINTS},
 #else
     {"matches.csv", NULL, NULL, RESULTS_MATCHES},
 #endif
-    {"motion.csv", motion_header, motion_rows, RESULTS_MOTION},
-    {"covariance.csv", covariance_header, covariance_rows, RESULTS_MOTION},
-    {"prediction.csv", prediction_header, prediction_rows, RESULTS_MOTION},
+    {"motion.csv", motion_header, motion_rows, RESULTS_MOTION | RESULTS_FRAMES},
+    {"covariance.csv", covariance_header, covariance_rows, RESULTS_MOTION | RESULTS_FRAMES},
+    {"prediction.csv", prediction_header, prediction_rows, RESULTS_MOTION | RESULTS_FRAMES},
     {"trajectory.txt", no_header, trajectory_rows, RESULTS_MOTION},
     {"trajectory_kitti.txt", no_header, kitti_rows, RESULTS_MOTION},
     {"truth.txt", no_header, truth_rows, RESULTS_MOTION | RESULTS_TRUTH},
-    {"state.csv", state_header, state_rows, RESULTS_STATE},
+    {"state.csv", state_header, state_rows, RESULTS_STATE | RESULTS_FRAMES},
     {"trajectory_state.txt", no_header, state_trajectory_rows, RESULTS_STATE},
     {"truth_state.txt", no_header, state_truth_rows, RESULTS_STATE | RESULTS_TRUTH},
-    {"loops.csv", loop_header, loop_rows, RESULTS_LOOPS},
+    {"loops.csv", loop_header, loop_rows, RESULTS_LOOPS | RESULTS_FRAMES},
     {"trajectory_map_online.txt", no_header, map_rows, RESULTS_LOOPS},
     {"trajectory_map.txt", NULL, NULL, 0}, /* written after the run: map_path.h */
     {"map.svg", NULL, NULL, 0},            /* written after the run: map_plot.h */
@@ -564,16 +564,16 @@ static const struct output_file {
     {"state.svg", NULL, NULL, 0},          /* likewise: state_plot.h */
     {"faults.csv", NULL, NULL, 0},         /* written frame by frame of the input: fault_log.h */
 #if VFRONT_STIXELS
-    {"stixels.csv", stixel_header, stixel_rows, RESULTS_STIXELS},
-    {"road.csv", road_header, road_rows, RESULTS_STIXELS},
-    {"obstacles.csv", obstacle_header, obstacle_rows, RESULTS_STIXELS},
+    {"stixels.csv", stixel_header, stixel_rows, RESULTS_STIXELS | RESULTS_POINTS},
+    {"road.csv", road_header, road_rows, RESULTS_STIXELS | RESULTS_FRAMES},
+    {"obstacles.csv", obstacle_header, obstacle_rows, RESULTS_STIXELS | RESULTS_FRAMES},
 #else
     {"stixels.csv", NULL, NULL, RESULTS_STIXELS},
     {"road.csv", NULL, NULL, RESULTS_STIXELS},
     {"obstacles.csv", NULL, NULL, RESULTS_STIXELS},
 #endif
-    {"health.csv", health_header, health_rows, 0},
-    {"timing.csv", timing_header, timing_rows, 0},
+    {"health.csv", health_header, health_rows, RESULTS_FRAMES},
+    {"timing.csv", timing_header, timing_rows, RESULTS_FRAMES},
     {"digest.txt", no_header, digest_rows, 0},
 };
 #define OUTPUT_FILES (sizeof output_file / sizeof *output_file)

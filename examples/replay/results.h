@@ -29,7 +29,9 @@ enum {
     RESULTS_TRUTH = 16,
     RESULTS_STIXELS = 32,
     RESULTS_STATE = 64,
-    RESULTS_LOOPS = 128
+    RESULTS_LOOPS = 128,
+    RESULTS_FRAMES = 256, /* tables with a few rows a frame */
+    RESULTS_POINTS = 512  /* those with a row for each track, key point, stixel... */
 };
 
 /**

@@ -30,6 +30,11 @@ int state_has_up(const vfront_nav_t *nav) { return !(nav->flags & VFRONT_NAV_NO_
 
 double state_variance(const vfront_nav_t *nav, int i) { return state_covariance(nav, i, i); }
 
+double state_bound_m(const vfront_nav_t *nav)
+{
+    return 3.0 * sqrt(fmax(state_variance(nav, 0) + state_variance(nav, 1) + state_variance(nav, 2), 0.0));
+}
+
 double state_mahalanobis(const vfront_nav_t *nav, const double *e, int at)
 {
     double S[9];
@@ -106,6 +111,24 @@ int state_add(states_t *s, uint64_t t_ns, const vfront_nav_t *nav, const dataset
     if (nav->state < STATE_KINDS) s->of_kind[nav->state]++;
     if (truth) set_truth(s, f, truth, has_up);
     return 1;
+}
+
+void state_put_on_path(const states_t *s, const vfront_camera_t *camera, trajectory_t *path)
+{
+    pose_t T_cam_imu;
+    memcpy(T_cam_imu.R, camera->R_cam_imu, sizeof T_cam_imu.R);
+    memcpy(T_cam_imu.t, camera->t_cam_imu_m, sizeof T_cam_imu.t);
+    if (!s->with_state || s->count != path->count) return;
+    const pose_t T_imu_cam = pose_inverse(&T_cam_imu);
+    const pose_t first = pose_compose(&s->frame[s->first].pose, &T_imu_cam), back = pose_inverse(&first);
+    const pose_t T_world_odom = pose_compose(&path->frame[s->first].pose, &back);
+    for (uint32_t i = s->first; i < s->count; i++) {
+        const state_frame_t *f = &s->frame[i];
+        if (!f->has_state) continue;
+        const pose_t T_odom_cam = pose_compose(&f->pose, &T_imu_cam);
+        path->frame[i].state = pose_compose(&T_world_odom, &T_odom_cam);
+        path->frame[i].bound_m = state_bound_m(&f->nav);
+    }
 }
 
 const state_frame_t *state_last(const states_t *s) { return &s->frame[s->count - 1]; }

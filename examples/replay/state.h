@@ -11,6 +11,7 @@
 #include "dataset.h"
 #include "examples/common/pose.h"
 #include "state_correction.h"
+#include "trajectory.h"
 
 #define STATE_KINDS 6 /* of vfront_nav_state_t */
 
@@ -36,6 +37,13 @@ typedef struct states {
     pose_t T_odom_truth;
     corrections_t corrections; /**< By pictures: correction_add() of each frame. */
 } states_t;
+
+/** Three deviations of a state's position, all axes together [m]. */
+double state_bound_m(const vfront_nav_t *nav);
+
+/** Put the states of a run beside the path of its camera: both meet in the first frame with a state. Nothing if the
+ *  frames of the two are not the same, or without a state. */
+void state_put_on_path(const states_t *states, const vfront_camera_t *camera, trajectory_t *path);
 
 /**
  * Add a frame.

@@ -61,6 +61,10 @@ static void add_disparities_and_stixels(struct summary *t, const vfront_result_t
 #if VFRONT_STIXELS
     t->road[r->road.state]++;
     t->crowded += r->columns_crowded;
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS && r->columns_count; i++) {
+        const uint32_t cm = r->obstacles_cm[i];
+        if (cm && cm <= t->far_cm && (!t->nearest_cm || cm < t->nearest_cm)) t->nearest_cm = cm;
+    }
     for (uint32_t i = 0; i < r->columns_count; i++) t->stixels += r->stixels_count[i];
 #endif
 }
@@ -170,7 +174,13 @@ static double percentile(const struct summary *t, size_t column, unsigned percen
     return time_us;
 }
 
-static void print_times(const struct options *o, const struct summary *t)
+double summary_median_step_us(const struct summary *t)
+{
+    return percentile(t, offsetof(struct frame_times, step_us), 50);
+}
+
+/** by_interval: the deadline is the time between frames. */
+static void print_times(const struct options *o, const struct summary *t, int by_interval)
 {
     static const size_t column[] = {offsetof(struct frame_times, step_us), offsetof(struct frame_times, device_us)};
     static const char *const name[] = {"step", "device"};
@@ -181,8 +191,12 @@ static void print_times(const struct options *o, const struct summary *t)
     for (size_t i = 0; i < VFRONT_STAGES; i++)
         printf("%s %s %.0f us", i ? "," : "", vfront_stage_name(i),
                percentile(t, offsetof(struct frame_times, stage_us) + i * sizeof(float), 50));
-    printf("\n%-12s %" PRIu64 " of %" PRIu64 " steps, over deadline_us: %" PRId32 " us\n", "overruns", t->overruns,
+    printf("\n%-12s %" PRIu64 " of %" PRIu64 " steps, over deadline_us: %" PRId32 " us", "overruns", t->overruns,
            t->frames, o->tuning.deadline_us);
+    if (by_interval)
+        printf(", the time between frames; %.3g frames a second are followed",
+               1e6 / percentile(t, offsetof(struct frame_times, step_us), 99));
+    putchar('\n');
 }
 
 /** Lens model of a camera, in words. */
@@ -385,7 +399,7 @@ void summary_print(const vfront_t *vf, const struct options *o, const dataset_t 
     print_disparities_and_stixels(o, t);
     print_health(t);
     print_calibration(t);
-    print_times(o, t);
+    print_times(o, t, info.port == VFRONT_PORT_HOST && !options_sets(o, "deadline_us") && !dataset_recording(d));
     printf("%-12s host %.1f MB, pinned %.1f MB, device %.1f MB\n", "memory", (double)info.host_bytes * 1e-6,
            (double)info.pinned_bytes * 1e-6, (double)info.device_bytes * 1e-6);
     printf("%-12s %016" PRIx64 "\n", "digest", t->digest);

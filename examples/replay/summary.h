@@ -27,6 +27,7 @@ struct summary {
         quality;
     uint64_t keypoints[VFRONT_CAMERAS], dropped[VFRONT_CAMERAS], descriptors[VFRONT_CAMERAS], state[4], digest;
     uint64_t depths, matches, disparities, pixels, road[4], stixels, crowded;
+    uint32_t far_cm, nearest_cm; /* set before the first frame: farthest obstacle; the nearest of all, 0: none */
     uint32_t quality_min, motion_breaks, reset_counter; /* the last two: of the last frame */
     uint32_t steps,
         steps_lost;     /* from one frame to the next with something to follow; those that lost nearly all of it */
@@ -51,6 +52,9 @@ void summary_refuse(struct summary *t, vfront_status_t status);
 
 /** 1 if at least two steps, and half of all, lost nearly all there was to follow: these pictures are no sequence. */
 int summary_no_sequence(const struct summary *t);
+
+/** Median time of a step [us]. */
+double summary_median_step_us(const struct summary *t);
 
 /** Number of refused frames. */
 uint32_t summary_refused(const struct summary *t);

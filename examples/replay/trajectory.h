@@ -26,6 +26,8 @@ typedef struct trajectory_frame {
     trajectory_step_t step; /**< Step to this frame; TRAJECTORY_FULL in the first. */
     int has_truth;          /**< 1 if `truth` is set. */
     pose_t pose, truth;     /**< T_world_cam. */
+    double bound_m;         /**< Three deviations of `state`; 0: it is not set. */
+    pose_t state;           /**< The camera by the state of the IMU (state_put_on_path()). */
 } trajectory_frame_t;
 
 /** Zero it, except `metric` and `step_m`, before the first frame. */

@@ -161,7 +161,7 @@ def run(args, words, sequence):
     name, data, own_words = sequence
     with tempfile.TemporaryDirectory(prefix="vfront-accuracy-") as folder:
         out = args.out / name if args.out else pathlib.Path(folder)
-        done = subprocess.run([args.replay, str(data), "--quiet", "--out", str(out), *words, *own_words], capture_output=True, text=True)
+        done = subprocess.run([args.replay, str(data), "--quiet", "--tables", "frames", "--out", str(out), *words, *own_words], capture_output=True, text=True)
         if done.returncode:
             said = [line for line in done.stderr.splitlines() if line.startswith("replay: ")]
             return name, said[-1] if said else f"replay: exit code {done.returncode}"

@@ -112,7 +112,7 @@ def against_replay(companion, replay, folder):
         run(companion, "--source", SOURCE, "--fast", "--frames", str(FRAMES), "--link", f"file:{folder}/{name}", "--stamp-sigma", "0", "--no-carry")
         data.append((folder / name).read_bytes())
     expect(data[0] == data[1], "two runs, different bytes")
-    subprocess.run([replay, "--set", "vio=1", "--frames", str(FRAMES), "--quiet", "--out", str(folder / "replay"), SOURCE], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([replay, "--set", "vio=1", "--frames", str(FRAMES), "--quiet", "--tables", "frames", "--out", str(folder / "replay"), SOURCE], check=True, stdout=subprocess.DEVNULL)
     want = {row[0]: row for row in as_frd(states_of(folder / "replay"))}
     sent = [m for m in messages_of(data[0]) if m.get_type() == "ODOMETRY"]
     expect(len(sent) >= FRAMES - 12 and len(sent) == len(want), f"{len(sent)} ODOMETRY of {len(want)} states")

@@ -547,7 +547,8 @@ static const struct fault yaml_fault[] = {
     {euroc, "pinhole", "omni", "camera_model omni: "},
     {euroc, "intrinsics", "extrinsics", ": no intrinsics"},
     {euroc, "resolution", "size", ": no resolution"},
-    {"x", "x", "", ": neither a Kalibr camchain nor a EuRoC sensor.yaml nor a KITTI calib.txt"},
+    {"x", "x", "",
+     ": neither a Kalibr camchain nor a EuRoC sensor.yaml, ROS camera_info, OpenCV file or KITTI calib.txt"},
     {"x", "x", "some words", ": neither a Kalibr"},
     {"x", "x", "K1: 533 0 342 0 533 234 0 0 1\n", ": neither a Kalibr"},
     {"x", "x", "P5\n12 12\n255\n\x01\x02\x03", ": not YAML: "},
@@ -721,6 +722,70 @@ static void real_euroc(void **state)
                 1e-15); /* row 1, column 0: of T_BS row 0, column 1 */
 }
 
+/** camera_info of ROS with a rotation, and a place on the x or y axis of the rectified cameras. */
+static const char *put_info(char name, const double T[16], double x, double y)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             "image_width: 160\nimage_height: 120\ncamera_matrix: {data: [100, 0, 80, 0, 101, 60, 0, 0, 1]}\n"
+             "distortion_model: plumb_bob\ndistortion_coefficients: {data: [0.1, 0.02, 0.003, 0.004, 0.005]}\n"
+             "rectification_matrix: {data: [%.17g, %.17g, %.17g, %.17g, %.17g, %.17g, %.17g, %.17g, %.17g]}\n"
+             "projection_matrix: {data: [110, 0, 80, %.17g, 0, 111, 60, %.17g, 0, 0, 1, 0]}\n",
+             T[0], T[1], T[2], T[4], T[5], T[6], T[8], T[9], T[10], -110 * x, -111 * y);
+    return put(name, text);
+}
+
+/** A point of camera 0 is, rectified, where that of camera 1 is, but for the place of camera 1: side by side and one
+ *  above the other. The lens is that of the file. */
+static void ros_points(void **state)
+{
+    static const double lens[8] = {0.1, 0.02, 0.003, 0.004, 0.005};
+    (void)state;
+    needs_yaml();
+    for (int i = 0; i < 50; i++) {
+        double T[2][16], p[3] = {roll(), roll(), roll()}, seen[3], a[3], b[3];
+        char files[200];
+        for (int k = 0; k < 2; k++) {
+            random_transform(T[k]);
+            T[k][3] = T[k][7] = T[k][11] = 0;
+        }
+        const double x = i % 2 ? 0.12 : 0.0, y = i % 2 ? 0.0 : 0.15;
+        snprintf(files, sizeof files, "%s,", put_info('a', T[0], 0, 0));
+        strcat(files, put_info('b', T[1], x, y));
+        vfront_rig_t rig = pictures(2, 160, 120);
+        good(calibration_read(&rig, files));
+        to_camera(seen, &rig.camera[1], p);
+        send(a, T[0], p);
+        send(b, T[1], seen);
+        b[0] += x;
+        b[1] += y;
+        same_point(a, b);
+        assert_true(rig.camera[1].fy_px == 101.0 && rig.camera[1].cx_px == 80.0);
+        same_numbers(rig.camera[1].distortion, lens, 8, "distortion");
+    }
+}
+
+static void opencv_files(void **state)
+{
+    static const double R[9] = {0.8, 0, 0.6, 0, 1, 0, -0.6, 0, 0.8}, t[3] = {-0.12, 0.01, 0.02};
+    char files[200];
+    (void)state;
+    needs_yaml();
+    snprintf(files, sizeof files, "%s,",
+             put('a',
+                 "%YAML:1.0\n---\nM1: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n   data: [ 100., 0., 80., "
+                 "0., 101., 60., 0., 0., 1. ]\nD1: [0.1, 0, 0, 0, 0, 0.01, 0, 0]\nM2: [90, 0, 81, 0, 91, 61, 0, 0, "
+                 "1]\nD2: [0.2, 0, 0, 0]\n"));
+    strcat(files, put('b', "R: [0.8, 0, 0.6, 0, 1, 0, -0.6, 0, 0.8]\nT: [-0.12, 0.01, 0.02]\n"));
+    vfront_rig_t rig = pictures(2, 160, 120);
+    good(calibration_read(&rig, files));
+    assert_true(rig.camera[0].lens == VFRONT_LENS_RATIONAL && rig.camera[0].distortion[5] == 0.01);
+    assert_true(rig.camera[1].lens == VFRONT_LENS_RADTAN && rig.camera[1].distortion[0] == 0.2);
+    assert_true(rig.camera[0].fy_px == 101.0 && rig.camera[1].fx_px == 90.0 && rig.camera[1].cy_px == 61.0);
+    same_numbers(rig.camera[1].R_cam_imu, R, 9, "R");
+    same_numbers(rig.camera[1].t_cam_imu_m, t, 3, "t");
+}
+
 static void real_kitti(void **state)
 {
     (void)state;
@@ -742,6 +807,8 @@ int main(void)
         cmocka_unit_test(euroc_imu_poses),
         cmocka_unit_test(euroc_points),
         cmocka_unit_test(kitti_imu_poses),
+        cmocka_unit_test(ros_points),
+        cmocka_unit_test(opencv_files),
         cmocka_unit_test(yaml_faults),
         cmocka_unit_test(chain_faults),
         cmocka_unit_test(kitti_faults),

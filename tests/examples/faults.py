@@ -321,8 +321,9 @@ def run(replay, name, line, folder):
     script = folder / "faults.txt"
     script.write_text("\n".join(line.format(a=a, b=b) for a, b in windows) if line else NEVER)
     command = [replay, "--quiet", "--port", "host", "--frames", str(frames), "--fault", str(script), "--set", f"health_gap_ms={gap_ms}",
-               "--out", str(folder), str(source)]
+               "--tables", "frames", "--out", str(folder), str(source)]
     command += ["--no-gyro"] if name in NO_GYRO else []
+    command += ["--set", "vio=0"] if str(source).startswith("synthetic") else []  # a gyro, no IMU
     command += move_calibration(source, MOVED_PX[name], folder / "calib.txt") if name in MOVED_PX else []
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:

@@ -108,7 +108,7 @@ class Row:
         if not path.suffix:
             path = place / f"{source}.txt"
             draw(source, path, seconds)
-        words = [str(replay), "--quiet", "--out", str(place / "out"), "--frames", str(int(20 * seconds))]
+        words = [str(replay), "--quiet", "--tables", "frames", "--out", str(place / "out"), "--frames", str(int(20 * seconds))]
         if script:
             (place / "script").write_text(script)
             words += ["--fault", str(place / "script")]

@@ -48,7 +48,7 @@ def step_ms(replay, frames, dataset, settings):
     """Sorted times of the steps [ms] of one run."""
     words = [word for setting in settings for word in ("--set", setting)]
     with tempfile.TemporaryDirectory() as out:
-        command = [replay, "--port", "host", "--quiet", "--frames", str(frames), *words, "--out", out, dataset]
+        command = [replay, "--port", "host", "--quiet", "--frames", str(frames), *words, "--tables", "frames", "--out", out, dataset]
         run = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         if run.returncode:
             print(" ".join(command), run.stderr, sep="\n")

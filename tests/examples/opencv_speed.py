@@ -27,7 +27,7 @@ def host_port(replay, folder, *settings):
     """Median step time [us] of the host port, from replay's timing.csv."""
     options = [word for setting in settings for word in ("--set", setting)]
     with tempfile.TemporaryDirectory() as out:
-        command = [replay, "--port", "host", "--mono", "--quiet", *options, "--out", out, folder]
+        command = [replay, "--port", "host", "--mono", "--quiet", *options, "--tables", "frames", "--out", out, folder]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         with open(os.path.join(out, "timing.csv")) as rows:
             return statistics.median(float(row["step_us"]) for row in list(csv.DictReader(rows))[1:])

@@ -155,12 +155,49 @@ static void crowded(void **state)
     overlay_close(o);
 }
 
+/** Among other layers one key point of a square is drawn, the best: with a match, then by score. Alone all are. */
+static void spaced(void **state)
+{
+    static const float column[3] = {122.0f, 132.0f, 142.0f}; /* of one square of SPACED_PX */
+    (void)state;
+    for (int matched = 0; matched < 2; matched++)
+        for (int alone = 0; alone < 2; alone++) {
+            memset(&result, 0, sizeof result);
+            result.keypoints_count[0] = 3;
+            for (int i = 0; i < 3; i++) {
+                result.keypoints[0][i].x_px = column[i];
+                result.keypoints[0][i].y_px = 75.0f;
+                result.keypoints[0][i].score = i == 1 ? 9 : 5;
+            }
+            result.matches_count = (uint32_t)matched;
+            result.matches[0].keypoint = 2;
+            overlay_t *o = open(320, alone ? OVERLAY_KEYPOINTS : OVERLAY_KEYPOINTS | OVERLAY_TRACKS);
+            draw(o, 320, "");
+            for (int i = 0; i < 3; i++) { /* the top of the circle */
+                const int drawn = at(o, (int32_t)column[i], 71)[1] > 0;
+                assert_int_equal(drawn, alone || i == (matched ? 2 : 1));
+            }
+            overlay_close(o);
+        }
+}
+
+/** Stixels and disparities beside other layers have a row of their own below the cameras, else their places. */
+static void below(void **state)
+{
+    (void)state;
+    overlay_t *both = open(320, OVERLAY_TRACKS | OVERLAY_STIXELS), *alone = open(320, OVERLAY_STIXELS);
+    assert_true(both->stixels.top >= both->camera[0].top + HEIGHT && both->legend.top >= both->stixels.top + HEIGHT);
+    assert_int_equal(alone->stixels.top, alone->camera[0].top);
+    assert_int_equal(alone->legend.top, alone->camera[0].top + HEIGHT);
+    overlay_close(both);
+    overlay_close(alone);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_bars),
-        cmocka_unit_test(hues),
-        cmocka_unit_test(crowded),
+        cmocka_unit_test(whole_bars), cmocka_unit_test(hues),  cmocka_unit_test(crowded),
+        cmocka_unit_test(spaced),     cmocka_unit_test(below),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

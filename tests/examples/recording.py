@@ -190,7 +190,7 @@ def fly(companion, replay, folder):
     code, again, said = run(replay, file)
     check("and its flight is replayed", code == 0 and "by companion" in again and "30 of 30 results as recorded" in again, again + said)
     check("with a state", float(re.search(r"state +good ([\d.]+) %", again).group(1)) > 30, again)
-    run(replay, "--out", out, "--export", "csv", file)
+    run(replay, "--tables", "all", "--out", out, "--export", "csv", file)
     sent = [row for row in table(out / "recording" / "mavlink.csv")]
     check("every byte of its link", all(row["direction"] == "sent" and row["link"] == "0" for row in sent) and
           bytes.fromhex("".join(row["bytes"] for row in sent)) == bytes_out.read_bytes() and len(sent) >= 20, sent[:3])
@@ -212,7 +212,7 @@ def export(replay, dense, folder):
     script = folder / "faults.txt"
     script.write_text("9 camera1 stop\n")
     run(replay, "--frames", "24", "--set", "vio=1", *LIGHT, "--fault", script, "--record", file, SIZE)
-    code, _, said = run(replay, "--out", out, "--export", "mcap", "--export", "csv", file)
+    code, _, said = run(replay, "--tables", "all", "--out", out, "--export", "mcap", "--export", "csv", file)
     check("export", code == 0, said)
     with open(out / "replay.mcap", "rb") as stream:
         reader = make_reader(stream, validate_crcs=True)

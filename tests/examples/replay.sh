@@ -16,7 +16,7 @@ expect() { # exit code, pattern of stderr and stdout, arguments of replay...
     code=$1 pattern=$2
     shift 2
     cases=$((cases + 1))
-    "$replay" "$@" >out.txt 2>&1 </dev/null
+    "$replay" --tables all "$@" >out.txt 2>&1 </dev/null # a later --tables counts
     got=$?
     [ $got -eq "$code" ] && grep -qE -- "$pattern" out.txt && return
     bad=$((bad + 1))
@@ -92,8 +92,21 @@ check 'a clean flight has a gyro that is short, or a break' awk -F, '
     NR == 1 {for (i = 1; i <= NF; i++) column[$i] = i; next}
     $column["gyro_short"] != 0 || $column["motion_breaks"] != 0 || $column["reset_counter"] != 0 {exit wrong = 1} END {exit wrong || NR != 5}' good/health.csv
 [ "$(wc -l <good/digest.txt)" -eq 4 ] || { echo "good/digest.txt has not four lines"; bad=1; }
-cp good/digest.txt digest.1 && "$replay" --quiet --frames 4 --port host --out good synthetic:320x240 >/dev/null
+cp good/digest.txt digest.1 && "$replay" --quiet --frames 4 --port host --tables all --out good synthetic:320x240 >/dev/null
 cmp -s digest.1 good/digest.txt || { echo "a second run differs"; bad=1; }
+
+# Tables only where they are asked for; a flight from a later frame on; the run without a DATASET.
+plain='digest.txt overlay trajectory.svg trajectory.txt trajectory_kitti.txt trajectory_state.txt truth.txt truth_state.txt'
+expect 0 'frames$' --frames 3 --port host --tables none --overlay --out plain synthetic:320x240
+check 'files that nobody asked for' [ "$(ls plain | tr '\n' ' ')" = "$plain " ]
+expect 0 'frames$' --frames 3 --port host --tables frames --out plain synthetic:320x240
+check 'tables of frames: too many or too few' [ "$(ls plain | tr '\n' ' ')" = "covariance.csv $(echo $plain | \
+    sed 's/overlay/health.csv motion.csv overlay prediction.csv state.csv timing.csv/') " ]
+expect 2 '--tables some: not none, frames or all' --tables some
+expect 0 'frames$' --frames 2 --port host --tables none --out later synthetic:320x240@470
+check 'a flight from frame 470 on has other stamps' [ "$(head -1 later/digest.txt | cut -d ' ' -f 2)" = 16666666510 ]
+expect 1 'a first frame as @470' --frames 2 synthetic:320x240@
+expect 0 'synthetic@470 .synthetic., 2 frames' --frames 2 --port host
 
 # The manual: its tables have the options of --help, no others, and the columns of the files.
 documented() { grep -qF -- "| $(head -1 "$1" | sed 's/,/, /g') |" "$manual"; }
@@ -203,8 +216,9 @@ check 'a good relative motion is no direction' rows good/motion.csv \
     '$2 != "relative" || $3 != "good" || ((v = $16 * $16 + $17 * $17 + $18 * $18) > 0.999999 && v < 1.000001)'
 prediction_head=frame,source,qx,qy,qz,qw,tx,ty,tz,sigma_tx,sigma_ty,sigma_tz,sigma_rx_rad,sigma_ry_rad,sigma_rz_rad
 check 'prediction.csv has other columns' head_is good/prediction.csv $prediction_head
+expect 0 'gyro +used$' --frames 4 --port host --set vio=0 --out turned synthetic:320x240
 check 'a prediction is not of the gyro, and then of the last motion, too' awk -F, '
-    NR > 1 && $2 != (NR == 2 ? "rotation" : "both") {exit wrong = 1} END {exit wrong || NR != 4}' good/prediction.csv
+    NR > 1 && $2 != (NR == 2 ? "rotation" : "both") {exit wrong = 1} END {exit wrong || NR != 4}' turned/prediction.csv
 for f in trajectory truth; do
     check "good/$f.txt has not a line a frame" size_is good/$f.txt 4
     check "good/$f.txt does not begin in its origin" [ "$(head -1 good/$f.txt)" = '1.000000000 0 0 0 0 0 0 1' ]
@@ -227,7 +241,11 @@ check 'trajectory.svg has metres' [ "$(grep -c 'steps\]' path/trajectory.svg)" -
 expect 0 'NEES (0\.[2-9]|[12]\.)[0-9]* a degree of freedom, 0 of 5 motions' --port host --frames 6 synthetic:320x240
 check 'no scale in the table' grep -qE 'scale [+-][0-2]\.[0-9]+ %: lengths' out.txt
 check 'no drift in the table' once 'drift [0-9.e-]* % and'
-check 'overruns without the deadline' grep -qE '^overruns +[0-6] of 6 steps, over deadline_us: 20000 us$' out.txt
+check 'the deadline of the host port is not the time between frames' \
+    grep -qE '^overruns +[0-6] of 6 steps, over deadline_us: 33333 us, the time between frames; [0-9.e+]+ frames a second are followed$' out.txt
+check 'the last line does not say what was found' [ "$(tail -1 out.txt | sed 's/[0-9.][0-9.]*/N/g')" = \
+    'found        position within N mm over N cm, bound N mm, N of N frames; N ms a frame on this processor' ]
+expect 0 '^overruns +[0-6] of 6 steps, over deadline_us: 20000 us$' --port host --frames 6 --set deadline_us=20000 synthetic:320x240
 expect 0 'no drift: the camera stays within 0.0[0-9]* m; [0-9.e-]+ m and [0-9.e-]+ deg off at the end' --port host --frames 3 synthetic:320x240
 check 'drift of a camera without a way' [ "$(grep -c 'drift [0-9]' out.txt)" -eq 0 ]
 expect 0 'motion +none: ego is 0' --port host --frames 2 --set ego=0 --out path synthetic:320x240
@@ -276,6 +294,7 @@ check 'ground truth of states has not a line a state' size_is state/truth_state.
 check 'no attitude of unit length' rows state/state.csv '$3 != "good" || ((v = $17 ^ 2 + $18 ^ 2 + $19 ^ 2 + $20 ^ 2) > 0.999999999 && v < 1.000000001)'
 check 'a deviation that is none' awk -F, 'NR > 1 && $3 == "good" {for (i = 28; i <= 43; i++) if (!($i > 0 && $i < 1)) exit wrong = 1} END {exit wrong}' state/state.csv
 check 'ground truth does not begin at the first state' [ "$(head -1 state/truth_state.txt | cut -c1-40)" = "$(head -1 state/trajectory_state.txt | cut -c1-40)" ]
+check 'no band of deviations beside the path' [ "$(grep -c 'three deviations\|stroke=.#bfe0bf' state/trajectory.svg)" -gt 20 ]
 check 'state.svg is not whole' [ "$(tail -1 state/state.svg)" = '</svg>' ]
 check 'no errors in state.svg' [ "$(grep -c 'error of ' state/state.svg)" -eq 9 ]
 check 'no NEES of states' grep -qE 'NEES position [0-9.e-]+, 0 of [0-9]+ beyond 99.9 %; attitude [0-9.e-]+, 0 of [0-9]+ beyond 99.9 %; 3 is right' out.txt
@@ -285,7 +304,7 @@ fly 0 'state +good' --frames 30 --set vio=1 synthetic:320x240
 for f in state.csv trajectory_state.txt truth_state.txt state.svg; do check "$f differs in a second run" cmp -s state/$f again-$f; done
 fly 0 'state +none: vio is 0' --frames 8 --set vio=0 synthetic:320x240
 check 'the states of an earlier run are still there' none_of_state
-fly 0 'state +none: there are no samples of an IMU' --frames 8 synthetic:320x240
+fly 0 'state +none: there are no samples of an IMU' --frames 8 --calibration=none synthetic:320x240
 fly 0 '^ +no ground truth$' --frames 20 --set vio=1 --truth=none synthetic:320x240
 check 'ground truth of states without ground truth' [ ! -e state/truth_state.txt ]
 check 'errors in state.svg without ground truth' [ "$(grep -c 'error of ' state/state.svg)" -eq 0 ]
@@ -351,7 +370,8 @@ check 'a gap is not that of the dropped frames' awk -F, 'NR == 1 {for (i = 1; i 
 sed 3,4d fault-never/truth.txt >truth.4
 check 'ground truth is not that of the frames that were taken' cmp -s truth.4 fault-drop/truth.txt
 fault gyro '2 gyro bias 99 99 99\n2 gyro bias 99 99 99'
-inject 0 'refused +1 frames: VFRONT_E_GYRO 1' gyro
+inject 0 'refused +1 frames: VFRONT_E_IMU 1' gyro
+inject 0 'refused +1 frames: VFRONT_E_GYRO 1' gyro --set vio=0
 check 'refused samples are handed over again' [ "$(statuses gyro)" = 'ok ok VFRONT_E_GYRO ok ok ok ' ]
 fault all '0- both drop'
 inject 1 'synthetic:320x240: not one frame was taken' all
@@ -473,6 +493,70 @@ expect 0 'camera 0 +160x120' --port host --mono sides
 check '--mono takes right pictures' once 'left and right pictures), 4 frames'
 rm sides/right3.pgm && expect 1 'sides/left3.pgm and sides/right10.pgm differ in name; --mono takes left alone' --port host sides
 rm sides/right10.pgm sides/left3.pgm && expect 1 'sides/left10.pgm has none of right beside it; --mono takes left alone' --port host sides
+
+# Layouts of folders: left and right, TUM RGB-D, TUM-VI; what a folder may be.
+for i in 1 2 3; do texture twin/left/$i.pgm $i && texture twin/right/$i.pgm $i && texture tum/rgb/$i.pgm $i; done
+expect 0 '.folders left and right., 3 frames' --port host --out twin-out --calibration=sides.txt twin
+check 'two cameras are not seen' once 'camera 1     160x120 px, calibrated, radtan without distortion'
+printf '0.1\n0.2\n0.4\n' >twin/times.txt
+expect 0 '3 frames' --port host --mono --out twin-out twin
+check 'stamps are not those of times.txt' [ "$(cut -d ' ' -f 2 twin-out/digest.txt | tr '\n' ' ')" = '100000000 200000000 400000000 ' ]
+mv twin/right/3.pgm twin/right/4.pgm && expect 1 'twin/left/3.pgm and twin/right/4.pgm differ in name' --port host twin
+printf '# color images\n1305031102.175304 rgb/1.pgm\n1305031102.211214 rgb/2.pgm\n1305031102.243211 rgb/3.pgm\n' >tum/rgb.txt
+printf '1305031102.175304 0 0 0 0 0 0 1\n1305031102.243211 1 0 0 0 0 0 1\n' >tum/groundtruth.txt
+expect 0 '.TUM RGB-D., 3 frames' --port host --calibration=sides.txt --out tum-out tum
+check 'stamps are not those of rgb.txt' [ "$(head -1 tum-out/digest.txt | cut -d ' ' -f 2)" = 1305031102175304000 ]
+check 'no ground truth of TUM RGB-D' once '3 frames with ground truth, 1 m'
+echo '1305031102.243211 rgb/3.pgm' >>tum/rgb.txt && expect 1 'tum/rgb.txt:5: not after the time of the line before' --port host tum
+echo '1305031102 rgb/9.pgm' >tum/rgb.txt && expect 1 'tum/rgb.txt:1 names tum/rgb/9.pgm: No such file' --port host tum
+echo 'rgb/1.pgm' >tum/rgb.txt && expect 1 'tum/rgb.txt:1: not a line .time .s. file name' --port host tum
+for c in 0 1; do for i in 1 2 3; do texture vi/mav0/cam$c/data/$i.pgm $i; echo "$((1000000000 + 50000000 * i)),$i.pgm" >>vi/mav0/cam$c/data.csv; done; done
+mkdir vi/dso vi/mav0/mocap0 vi/mav0/imu0
+for i in 0 1 2 3 4 5 6; do echo "$((950000000 + 50000000 * i)),0,0,0,0,0,9.81"; done >vi/mav0/imu0/data.csv
+for i in 1 2 3; do echo "$((1000000000 + 50000000 * i)),$i,0,0,1,0,0,0"; done >vi/mav0/mocap0/data.csv
+for c in 0 1; do cat <<END
+cam$c: {camera_model: pinhole, intrinsics: [100, 100, 80, 60], resolution: [160, 120], distortion_model: equidistant, distortion_coeffs: [0.01, 0, 0, 0],
+       T_cam_imu: [[1, 0, 0, -0.$c], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]}
+END
+done >vi/dso/camchain.yaml
+printf 'accelerometer_noise_density: 0.0014\naccelerometer_random_walk: 0.000086\ngyroscope_noise_density: 0.00008\ngyroscope_random_walk: 0.0000022\nupdate_rate: 200\n' \
+    >vi/dso/imu_config.yaml
+expect 0 '.TUM-VI., 3 frames' --port host --out vi-out vi
+check 'the lens of TUM-VI' once 'camera 1     160x120 px, calibrated, equidistant$'
+check 'the baseline of TUM-VI' once 'baseline     0.10000 m'
+check 'the IMU of TUM-VI has no noise' once 'gyro         used, that of an IMU$'
+check 'no ground truth of TUM-VI' once '3 frames with ground truth, 2 m'
+mkdir nothing && expect 1 'nothing: no PNG, JPEG, BMP, PGM or PPM picture .* Known are folders with mav0 .*, image_0 .*, rgb.txt .*, left and right' nothing
+touch film.MP4 && expect 1 'film.MP4: .* Of a video give a folder of its pictures' film.MP4
+
+# Calibration of ROS and OpenCV: a pair 0.12 m apart, by rectification and by R and T; what is not known is named.
+mv twin/right/4.pgm twin/right/3.pgm
+info() { # P[3], distortion model, coefficients: camera_info of ROS
+    cat <<END
+image_width: 160
+image_height: 120
+camera_name: narrow
+camera_matrix: {rows: 3, cols: 3, data: [100, 0, 80, 0, 100, 60, 0, 0, 1]}
+distortion_model: $2
+distortion_coefficients: {rows: 1, cols: 5, data: [$3]}
+rectification_matrix: {rows: 3, cols: 3, data: [0.8, 0, 0.6, 0, 1, 0, -0.6, 0, 0.8]}
+projection_matrix: {rows: 3, cols: 4, data: [110, 0, 80, $1, 0, 110, 60, 0, 0, 0, 1, 0]}
+END
+}
+matrix() { printf '%s: !!opencv-matrix\n   rows: %d\n   cols: %d\n   dt: d\n   data: [ %s ]\n' "$@"; }
+info 0 plumb_bob '0.1, 0, 0, 0, 0' >left.yaml && info -13.2 plumb_bob '0.1, 0, 0, 0, 0' >right.yaml
+expect 0 'baseline +0\.12000 m' --port host --frames 2 --calibration=left.yaml,right.yaml twin
+check 'the lens of plumb_bob' once 'camera 0     160x120 px, calibrated, radtan$'
+info -13.2 equidistant '0.01, 0, 0, 0' >right.yaml && expect 0 'camera 1 +160x120 px, calibrated, equidistant$' --port host --frames 2 --calibration=left.yaml,right.yaml twin
+info 0 rational_polynomial '0.1, 0, 0, 0, 0, 0.01, 0, 0' >one.yaml && expect 0 'calibrated, rational$' --port host --mono --frames 2 --calibration=one.yaml twin
+info 0 omni 0 >one.yaml && expect 1 'one.yaml: distortion_model omni: plumb_bob, rational_polynomial and equidistant are known' --port host --calibration=one.yaml twin
+info 0 plumb_bob '0, 0, 0, 0, 0, 0, 0, 0, 0.1, 0, 0, 0' >one.yaml && expect 1 'number 9 is not 0' --port host --mono --calibration=one.yaml twin
+info 0 plumb_bob 0 | sed 's/width: 160/width: 320/' >one.yaml && expect 1 'one.yaml: 320x120, but the pictures are 160x120' --port host --mono --calibration=one.yaml twin
+{ echo '%YAML:1.0'; echo '---'; for i in 1 2; do matrix M$i 3 3 '100., 0., 80., 0., 100., 60., 0., 0., 1.'; matrix D$i 1 5 '0.1, 0., 0., 0., 0.'; done; } >intrinsics.yml
+{ echo '%YAML:1.0'; echo '---'; matrix R 3 3 '1., 0., 0., 0., 1., 0., 0., 0., 1.'; matrix T 3 1 '-0.12, 0., 0.'; } >extrinsics.yml
+expect 0 'baseline +0\.12000 m' --port host --frames 2 --calibration=intrinsics.yml,extrinsics.yml twin
+expect 1 'beside a file of ROS or OpenCV at most three others of these kinds' --port host --calibration=intrinsics.yml,vi/dso/camchain.yaml twin
+sed 's/data: \[ 1\., 0\.,/data: [ 2., 0.,/' extrinsics.yml >turned.yml && expect 1 'turned.yml: R is not a rotation' --port host --calibration=intrinsics.yml,turned.yml twin
 
 # Calibration: that of the data set, and another in its place.
 calib() { printf 'P0: 100 0 64 0 0 100 48 0 0 0 1 0\nP1: 100 0 100 %s 0 100 75 0 0 0 1 0\n' "$1"; }
@@ -797,6 +881,9 @@ if [ "$dense" ]; then
     check 'obstacles.csv has not a row of 72 directions a frame' awk -F, 'NF != 74 {exit wrong = 1} END {exit wrong || NR != 4}' world/obstacles.csv
     check 'a warning that nobody asked for' [ "$(grep -c '^replay: ' out.txt)" -eq 0 ]
     mv world first
+    "$replay" --port host --frames 3 --out whole --overlay >out.txt 2>&1
+    check 'a run without DATASET lacks disparities, stixels or the map' [ "$(grep -cE '^(disparity +[5-9]|road +seen|places +[1-9])' out.txt)" -eq 3 ]
+    expect 1 'whole/overlay/000000.p.*: 388x[45][0-9]0 is larger than this build takes' --port host whole/overlay # two rows of two
     world 0 'disparity +[5-9]' --set dense=1 --overlay=stixels
     check 'no stixels: not said' once '^replay: no stixels: stixel is 0'
     for i in 0 1 2; do check 'pictures of disparities depend on stixels' cmp -s world/disparity/00000$i.* first/disparity/00000$i.*; done

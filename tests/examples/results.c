@@ -21,7 +21,9 @@
 
 #define WIDTH 160
 #define HEIGHT 120
-#define ALL (RESULTS_DESCRIPTORS | RESULTS_DEPTHS | RESULTS_MATCHES | RESULTS_MOTION | RESULTS_TRUTH | RESULTS_STATE)
+#define ALL                                                                                                            \
+    (RESULTS_DESCRIPTORS | RESULTS_DEPTHS | RESULTS_MATCHES | RESULTS_MOTION | RESULTS_TRUTH | RESULTS_STATE |         \
+     RESULTS_FRAMES | RESULTS_POINTS)
 
 static char folder[] = P_tmpdir "/vfront-record-XXXXXX";
 static vfront_result_t result[2]; /* before and now */
@@ -259,7 +261,7 @@ static void test_trajectory(void **state)
 static void test_bearing(void **state)
 {
     (void)state;
-    write_results(0);
+    write_results(RESULTS_POINTS);
     const char *at = line_of("keypoints.csv", 2);
     for (int i = 0; i < 9; i++) at = strchr(at, ',') + 1;
     float v[3];
@@ -285,17 +287,23 @@ static void test_removed(void **state)
         const char *name;
         int built;
         unsigned needs;
-    } file[] = {{"descriptors.csv", VFRONT_DESCRIPTORS, RESULTS_DESCRIPTORS},
-                {"depth.csv", VFRONT_STEREO, RESULTS_DEPTHS},
-                {"matches.csv", VFRONT_MATCHES, RESULTS_MATCHES},
-                {"motion.csv", 1, RESULTS_MOTION},
+    } file[] = {{"tracks.csv", 1, RESULTS_POINTS},
+                {"health.csv", 1, RESULTS_FRAMES},
+                {"digest.txt", 1, 0},
+                {"descriptors.csv", VFRONT_DESCRIPTORS, RESULTS_DESCRIPTORS | RESULTS_POINTS},
+                {"depth.csv", VFRONT_STEREO, RESULTS_DEPTHS | RESULTS_POINTS},
+                {"matches.csv", VFRONT_MATCHES, RESULTS_MATCHES | RESULTS_POINTS},
+                {"motion.csv", 1, RESULTS_MOTION | RESULTS_FRAMES},
                 {"trajectory.txt", 1, RESULTS_MOTION},
                 {"trajectory_kitti.txt", 1, RESULTS_MOTION},
                 {"truth.txt", 1, RESULTS_MOTION | RESULTS_TRUTH},
-                {"state.csv", 1, RESULTS_STATE},
+                {"state.csv", 1, RESULTS_STATE | RESULTS_FRAMES},
                 {"trajectory_state.txt", 1, RESULTS_STATE},
                 {"truth_state.txt", 1, RESULTS_STATE | RESULTS_TRUTH}};
     for (unsigned there = 0; there <= ALL; there++) {
+        const unsigned tables = there & (RESULTS_FRAMES | RESULTS_POINTS),
+                       others = there | RESULTS_FRAMES | RESULTS_POINTS;
+        if (there & ~(unsigned)ALL || (tables != (RESULTS_FRAMES | RESULTS_POINTS) && others != ALL)) continue;
         write_results(ALL);
         put_drawing("trajectory.svg");
         put_drawing("state.svg");

@@ -82,7 +82,7 @@ def play(program, make):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="wrong_calibration."))
     try:
         arguments = make(folder / "set")
-        done = subprocess.run([program, "--quiet", "--set", "vio=0", "--out", str(folder / "out"), *arguments], capture_output=True, text=True)
+        done = subprocess.run([program, "--quiet", "--set", "vio=0", "--tables", "frames", "--out", str(folder / "out"), *arguments], capture_output=True, text=True)
         if done.returncode:
             sys.exit(f"wrong_calibration: {' '.join(arguments)}: {done.stderr}")
         with open(folder / "out" / "health.csv") as f:

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "examples/replay/calibration.h"
+#include "examples/replay/picture.h"
 #include "examples/companion/checkpoint.h"
 #include "examples/companion/peer.h"
 #include "examples/synthetic/course_spline.h"
@@ -211,6 +212,17 @@ static int read_rig(uint8_t *data, size_t bytes)
     return taken;
 }
 
+/** A picture, of which no pixel may lie outside. */
+static int read_picture(uint8_t *data, size_t bytes)
+{
+    static picture_t p;
+    const int taken = !picture_read(&p, as_file(data, bytes));
+    const size_t pixels = (size_t)p.width_px * (size_t)p.height_px;
+    if (taken) seen += ((uint8_t *)p.pixels)[0] + ((uint8_t *)p.pixels)[pixels - 1];
+    if (p.capacity_bytes > 1u << 24) picture_free(&p);
+    return taken;
+}
+
 static int read_truth(uint8_t *data, size_t bytes)
 {
     truth_t t = {0};
@@ -327,8 +339,32 @@ static size_t make_rig(uint8_t *to)
         "camera_model: pinhole\nintrinsics: [458.6, 457.3, 367.2, 248.4]\ndistortion_model: radial-tangential\n"
         "distortion_coefficients: [-0.28, 0.07, 0.0002, 1.8e-05]\n",
         "P0: 7.188560e+02 0.0 6.071928e+02 0.0 0.0 7.188560e+02 1.852157e+02 0.0 0.0 0.0 1.0 0.0\nP1: 7.188560e+02 0.0 "
-        "6.071928e+02 -3.861448e+02 0.0 7.188560e+02 1.852157e+02 0.0 0.0 0.0 1.0 0.0\n"};
-    return put(to, text[roll64() % 3]);
+        "6.071928e+02 -3.861448e+02 0.0 7.188560e+02 1.852157e+02 0.0 0.0 0.0 1.0 0.0\n",
+        "image_width: 160\nimage_height: 120\ncamera_matrix: {rows: 3, cols: 3, data: [100, 0, 80, 0, 100, 60, 0, 0, "
+        "1]}\n"
+        "distortion_model: plumb_bob\ndistortion_coefficients: {rows: 1, cols: 5, data: [0.1, 0, 0, 0, 0]}\n"
+        "rectification_matrix: {rows: 3, cols: 3, data: [1, 0, 0, 0, 1, 0, 0, 0, 1]}\nprojection_matrix: {rows: 3, "
+        "cols: 4, data: [110, 0, 80, -13.2, 0, 110, 60, 0, 0, 0, 1, 0]}\n",
+        "%YAML:1.0\n---\nM1: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n   data: [ 100., 0., 80., 0., 100., "
+        "60., "
+        "0., 0., 1. ]\nD1: [0.1, 0, 0, 0, 0, 0.01, 0, 0]\nM2: [100, 0, 80, 0, 100, 60, 0, 0, 1]\nD2: [0.1, 0, 0, 0]\n"
+        "R: [1, 0, 0, 0, 1, 0, 0, 0, 1]\nT: [-0.12, 0, 0]\n"};
+    return put(to, text[roll64() % (sizeof text / sizeof *text)]);
+}
+
+/** BMP of 9x7 px, of 8, 24 or 32 bits; or PGM. */
+static size_t make_picture(uint8_t *to)
+{
+    static const uint8_t head[54] = {'B', 'M', [14] = 40, [18] = 9, [22] = 7, [26] = 1};
+    const uint32_t bits = (uint32_t[]){0, 8, 24, 32}[roll64() % 4], offset = 54 + (bits == 8) * 1024;
+    if (!bits) return put(to, "P2\n3 2\n255\n1 2 3\n4 5 6\n");
+    const size_t all = offset + 7u * ((9 * bits / 8 + 3) / 4 * 4);
+    for (size_t i = 0; i < all; i++) to[i] = (uint8_t)roll64();
+    memcpy(to, head, sizeof head);
+    to[28] = (uint8_t)bits;
+    to[10] = (uint8_t)offset;
+    to[11] = (uint8_t)(offset >> 8);
+    return all;
 }
 
 static size_t make_poses(uint8_t *to)
@@ -481,7 +517,8 @@ static const struct reader_row {
     {"recording: file", read_recording, make_stream, 0, 1},
     {"file of a restart", read_checkpoint, make_checkpoint, 1, 0},
     {"fault script", read_script, make_script, 1, 0},
-    {"rig: Kalibr, EuRoC, KITTI", read_rig, make_rig, 1, 0},
+    {"rig: cameras and IMU", read_rig, make_rig, 1, 0},
+    {"picture: BMP, PGM", read_picture, make_picture, 0, 0},
     {"poses: KITTI, TUM, EuRoC", read_truth, make_poses, 1, 0},
     {"trajectory", read_trajectory, make_poses, 1, 0},
 };

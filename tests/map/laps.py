@@ -88,7 +88,7 @@ def fly(args, name):
         out = (args.out / name.replace(" ", "_")) if args.out else pathlib.Path(folder) / "out"
         path = pathlib.Path(folder) / (source + ".txt")
         frames = int(HZ * there_and_back(file, path, first, args.seconds)) - HZ
-        command = [str(args.replay), str(path), "--quiet", "--out", str(out), "--set", "map=1", "--frames", str(frames), "--render", f"smooth_ms={smooth}"] + RENDERED
+        command = [str(args.replay), str(path), "--quiet", "--tables", "frames", "--out", str(out), "--set", "map=1", "--frames", str(frames), "--render", f"smooth_ms={smooth}"] + RENDERED
         command += ["--set", "vio=1"] if imu else ["--set", "vio=0", "--no-gyro"]
         for value in args.set:
             command += ["--set", value]

@@ -165,7 +165,7 @@ def run(replay, name, args, folder):
     """A run of replay, its tables in a folder."""
     source, words = SETS[name]
     rendered = source.endswith(".txt")
-    command = [str(replay), str(DATA / source), "--quiet", "--out", str(folder), "--set", "map=1"] + words + (RENDERED if rendered else [])
+    command = [str(replay), str(DATA / source), "--quiet", "--tables", "all", "--out", str(folder), "--set", "map=1"] + words + (RENDERED if rendered else [])
     for value in args.set:
         command += ["--set", value]
     if rendered:

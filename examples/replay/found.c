@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "found.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "state_accuracy.h"
+
+static double distance_m(const double a[3], const double b[3])
+{
+    double sum = 0.0;
+    for (int i = 0; i < 3; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return sqrt(sum);
+}
+
+/** Positions of states: ground truth begins at the first one (state.h). */
+static void take_states(found_t *found, const states_t *s)
+{
+    const state_frame_t *before = NULL;
+    for (uint32_t i = 0; i < s->count; i++) {
+        const state_frame_t *f = &s->frame[i];
+        if (!f->has_state) continue;
+        found->bound_m = fmax(found->bound_m, state_bound_m(&f->nav));
+        if (f->has_truth) found->error_m = fmax(found->error_m, distance_m(f->pose.t, f->truth.t));
+        found->has_error |= f->has_truth;
+        if (before) found->length_m += distance_m(f->pose.t, before->pose.t);
+        before = f;
+    }
+    found->with_position = s->with_state;
+    found->has_bound = 1;
+}
+
+/** Positions of the camera's path, whose ground truth begins where it does. */
+static void take_path(found_t *found, const trajectory_t *tr)
+{
+    for (uint32_t i = 0; i < tr->count && tr->metric; i++) {
+        const trajectory_frame_t *f = &tr->frame[i];
+        found->with_position += f->step == TRAJECTORY_FULL;
+        if (f->has_truth) found->error_m = fmax(found->error_m, distance_m(f->pose.t, f->truth.t));
+        found->has_error |= f->has_truth;
+    }
+    if (tr->metric) found->length_m = tr->length_m;
+}
+
+void found_of(found_t *found, const struct summary *summary, const motion_t *motion, const states_t *states)
+{
+    *found = (found_t){.frames = (uint32_t)summary->frames, .nearest_m = 0.01 * summary->nearest_cm};
+    found->step_ms = 1e-3 * summary_median_step_us(summary);
+    if (states->with_state)
+        take_states(found, states);
+    else
+        take_path(found, &motion->trajectory);
+}
+
+static void print_length(double m)
+{
+    if (m < 0.01)
+        printf("%.1f mm", 1e3 * m);
+    else if (m < 1.0)
+        printf("%.*f cm", m < 0.1, 1e2 * m);
+    else
+        printf("%.*f m", m < 100.0, m);
+}
+
+void found_print(const found_t *found, const char *device)
+{
+    printf("%-12s ", "found");
+    if (found->with_position < 2) {
+        printf("no position");
+    } else {
+        printf("position");
+        if (found->has_error) {
+            printf(" within ");
+            print_length(found->error_m);
+        }
+        printf(" over ");
+        print_length(found->length_m);
+        if (found->has_bound) {
+            printf(", bound ");
+            print_length(found->bound_m);
+        }
+    }
+    printf(", %" PRIu32 " of %" PRIu32 " frames", found->with_position, found->frames);
+    if (found->nearest_m > 0.0) printf("; nearest obstacle %.1f m", found->nearest_m);
+    printf("; %.*f ms a frame on %s\n", found->step_ms < 10.0, found->step_ms, device ? device : "this processor");
+}
