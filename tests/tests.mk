@@ -43,7 +43,7 @@ FLYING  := health view source_gst iio trust odometry timesync sender resume peer
 BENCHED := pilot fuzz_readers# parts of the bench
 $(FLYING:%=$(TEST)/%): $(TEST)/%: tests/companion/%.c $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
-	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter source_v4l2,$*),$(WRAP_VIDEO)) $(FORMAT_LIBS) $(GST_LIBS) -lcmocka -lm $(LIBS)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter source_v4l2,$*),$(WRAP_VIDEO)) $(if $(filter link,$*),-Wl$(comma)--wrap=write -Wl$(comma)--wrap=ioctl) $(FORMAT_LIBS) $(GST_LIBS) -lcmocka -lm $(LIBS)
 
 $(BENCHED:%=$(TEST)/%): $(TEST)/%: tests/hil/%.c $(EXAMPLE)/hil/parts.a $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)

@@ -397,7 +397,10 @@ static void show(struct companion *c, const vfront_frame_t *frame, const vfront_
     const vfront_picture_t none = {.format = VFRONT_NO_PICTURE};
     const int is_made = c->rectified && !r->health.missing;
     if (is_made) frame = rectified_frame(c->rectified, frame);
-    const view_frame_t shown = {.picture = c->rectified && !is_made ? &none : &frame->picture[0],
+    char carried[LINKS_SUMMARY];
+    links_summary(&links, carried);
+    const view_frame_t shown = {.links = carried,
+                                .picture = c->rectified && !is_made ? &none : &frame->picture[0],
                                 .rejection = c->rejection,
                                 .euler_rad = has_body ? body.euler_rad : NULL};
     view_update(&view, r, &shown, now_ns);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,10 @@
 #include "examples/common/message.h"
 
 #define RETRY_NS 1000000000u /* between two tries to open a device that is gone */
+#define BITS_A_BYTE 10       /* of a serial line: start, 8, stop */
+#define STOCK_MS 5           /* of bytes that a serial device may hold as a frame is added: two turns of the thread */
+#define STOCK_BYTES 4096   /* that a socket may hold, counted as the system does: with its own share of each datagram */
+#define ODOMETRY_BYTES 256 /* of the largest message that is sent often */
 
 /** Decimal number least..most at the start of a text that ends there. */
 static int read_number(const char *text, long min, long max, long *number)
@@ -185,6 +190,7 @@ static void lose(link_t *l)
     close(l->fd);
     l->fd = -1;
     l->out_count = 0;
+    memset(&l->outbox.slot, 0, sizeof l->outbox.slot);
     l->parser.held = 0;
     l->retry_ns = clock_ns() + RETRY_NS;
 }
@@ -238,7 +244,8 @@ static int is_worth_a_try(link_t *l, int tries)
     return 1;
 }
 
-static void flush(link_t *l)
+/** Writes the rest of the frame under way. 1: it is out. */
+static int write_rest(link_t *l)
 {
     for (int tries = 0; l->out_count && l->fd >= 0;) {
         const ssize_t n = write(l->fd, l->out, l->out_count);
@@ -248,31 +255,53 @@ static void flush(link_t *l)
                 l->out_count = 0;
                 lose(l);
             }
-            return;
+            return 0;
         }
         l->out_count -= (size_t)n;
         memmove(l->out, l->out + n, l->out_count);
     }
+    return l->fd >= 0;
 }
 
-int link_send(link_t *l, mavlink_message_t *message)
+/** 1: the device has so little left to drain that a frame may follow. wire_ns: until the largest one would be out. */
+static int is_free(const link_t *l, uint64_t *wire_ns)
 {
-    uint8_t frame[MAVLINK_FRAME_MAX];
-    message->sequence = l->sequence;
-    const size_t bytes = mavlink_encode(frame, message);
-    if (!bytes || l->fd < 0 || bytes > sizeof l->out - l->out_count) {
-        l->dropped++;
-        return 0;
+    int bytes = 0;
+    *wire_ns = 0;
+    if (l->kind == LINK_SERIAL) {
+        if (ioctl(l->fd, TIOCOUTQ, &bytes) != 0) bytes = 0;
+        *wire_ns = (uint64_t)(bytes + ODOMETRY_BYTES) * BITS_A_BYTE * 1000000000u / (uint64_t)l->baud;
+        return bytes <= l->baud / BITS_A_BYTE * STOCK_MS / 1000;
     }
-    recorder_mavlink(l->recorder, clock_ns(), l->number, 1, frame, bytes);
-    memcpy(l->out + l->out_count, frame, bytes);
-    l->out_count += bytes;
-    flush(l);
-    l->sequence++;
-    l->sent++;
-    l->sent_bytes += bytes;
-    return 1;
+    return l->kind != LINK_UDP || ioctl(l->fd, SIOCOUTQ, &bytes) != 0 || bytes <= STOCK_BYTES;
 }
+
+/** Sends what waits, as far as the device drains it. */
+static void flush(link_t *l)
+{
+    mavlink_message_t m;
+    uint64_t wire_ns;
+    while (l->fd >= 0 && write_rest(l) && is_free(l, &wire_ns) && outbox_take(&l->outbox, clock_ns(), wire_ns, &m)) {
+        m.sequence = l->sequence++;
+        l->out_count = mavlink_encode(l->out, &m);
+        recorder_mavlink(l->recorder, clock_ns(), l->number, 1, l->out, l->out_count);
+        l->sent++;
+        l->sent_bytes += l->out_count;
+        l->states_sent += m.id == MAVLINK_ODOMETRY;
+    }
+}
+
+int link_send(link_t *l, const mavlink_message_t *message)
+{
+    l->states += message->id == MAVLINK_ODOMETRY;
+    const outbox_slot_t *slot = l->fd >= 0 && mavlink_name(message->id) ? outbox_put(&l->outbox, message, clock_ns())
+                                                                        : NULL;
+    l->dropped += !slot;
+    flush(l);
+    return slot && !slot->is_used && l->fd >= 0;
+}
+
+int link_waits(const link_t *l) { return l->fd >= 0 && (l->out_count || outbox_waits(&l->outbox)); }
 
 const char *link_maintain(link_t *l)
 {

@@ -8,15 +8,16 @@
  *   serial:DEVICE:BAUD    8 bits, no parity, one stop bit, no flow control; opened again when it went away and is back
  *   file:PATH             written anew; nothing comes from it
  *
+ * A message goes to the device only while that has little left to drain (TIOCOUTQ, SIOCOUTQ): what waits, waits here,
+ * where a newer one takes its place (outbox.h), and not in the system's buffers, which hold seconds of a slow line.
+ *
  * One thread at a time for each link.
  */
 #ifndef COMPANION_LINK_H
 #define COMPANION_LINK_H
 
 #include "examples/recording/recorder.h"
-#include "mavlink.h"
-
-#define LINK_OUT_BYTES 4096 /* frames that wait for a slow device; one that finds no room is dropped as a whole */
+#include "outbox.h"
 
 /** Kind of a link. */
 typedef enum link_kind { LINK_NONE = 0, LINK_UDP, LINK_SERIAL, LINK_FILE } link_kind_t;
@@ -34,17 +35,19 @@ typedef struct link {
     const uint8_t *rest; /**< In `in`. */
     size_t rest_count;
     uint64_t in_ns; /**< clock_ns() when they were read. */
-    uint8_t out[LINK_OUT_BYTES];
+    outbox_t outbox;
+    uint8_t out[MAVLINK_FRAME_MAX]; /**< Rest of the frame under way. */
     size_t out_count;
     mavlink_parser_t parser;
     uint64_t sent; /**< Messages. */
     uint64_t sent_bytes;
-    uint64_t dropped;     /**< Messages for which there was no room, or no device. */
-    uint64_t errors;      /**< Failed reads and writes. */
-    uint64_t lost;        /**< Messages of the last sender that are missing by its sequence. */
-    int last_sequence;    /**< Of `last_sender`; -1: none. */
-    int last_sender;      /**< System and component. */
-    int reported;         /**< 1: an error that goes on was reported. */
+    uint64_t dropped;             /**< Messages for which there was no device; those that waited in vain: outbox. */
+    uint64_t states, states_sent; /**< ODOMETRY: that was to go, that went. */
+    uint64_t errors;              /**< Failed reads and writes. */
+    uint64_t lost;                /**< Messages of the last sender that are missing by its sequence. */
+    int last_sequence;            /**< Of `last_sender`; -1: none. */
+    int last_sender;              /**< System and component. */
+    int reported;                 /**< 1: an error that goes on was reported. */
     recorder_t *recorder; /**< Takes all bytes as they come and go; NULL: none does. Set by the caller, once open. */
     int number;           /**< Of the link, for the recorder. */
 } link_t;
@@ -56,8 +59,12 @@ void link_close(link_t *link);
 /** Next message that has come. 1: there is one. */
 int link_receive(link_t *link, mavlink_message_t *message);
 
-/** Sends a message: system and component are set by the caller, its sequence here. 0: dropped. */
-int link_send(link_t *link, mavlink_message_t *message);
+/** Sends a message: system and component are set by the caller, its sequence as it goes. 1: it is on its way; 0: it
+ *  waits, or there is no device. */
+int link_send(link_t *link, const mavlink_message_t *message);
+
+/** 1: something waits for the device. */
+int link_waits(const link_t *link);
 
 /** Sends what waits, and opens a device again that went away. To be called now and then, at least every 100 ms.
  *  Returns NULL, or a message to be printed once: an error that begins, or its end. */

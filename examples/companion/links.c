@@ -17,9 +17,10 @@
 enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 };
 
 #define SECOND_NS 1000000000u
-#define ORIGINS 3        /* times that the origin is sent to an autopilot */
-#define NAP_NS 20000000u /* longest sleep of the thread */
-#define LOOK_NS 500000u  /* between two looks for a sample that is waited for */
+#define ORIGINS 3         /* times that the origin is sent to an autopilot */
+#define NAP_NS 20000000u  /* longest sleep of the thread */
+#define LOOK_NS 500000u   /* between two looks for a sample that is waited for */
+#define DRAIN_NS 2000000u /* longest sleep while a message waits for a link */
 
 int links_init(links_t *l)
 {
@@ -46,24 +47,25 @@ const char *links_open(links_t *l, const char *specification, const peer_setting
 
 /* ---- sending, under the lock ------------------------------------------------------------------------------------- */
 
-static void send_to(peer_t *p, const mavlink_message_t *message)
+/** 1: it is on its way; 0: it waits, or is lost. */
+static int send_to(peer_t *p, const mavlink_message_t *message)
 {
     mavlink_message_t m = *message;
     m.system = p->settings.system;
     m.component = PEER_COMPONENT;
-    link_send(&p->link, &m);
+    return link_send(&p->link, &m);
 }
 
+/** 1: the first message is on its way over a link. */
 static int send_stamped(links_t *l, const mavlink_message_t *messages, int count)
 {
-    int reached = 0;
+    int is_out = 0;
     const uint64_t now_ns = clock_ns();
     for (int i = 0; i < l->count; i++) {
         if (!peer_takes_stamps(&l->peer[i], now_ns)) continue;
-        for (int k = 0; k < count; k++) send_to(&l->peer[i], &messages[k]);
-        reached = 1;
+        for (int k = 0; k < count; k++) is_out |= send_to(&l->peer[i], &messages[k]) && !k;
     }
-    return reached ? count : 0;
+    return is_out;
 }
 
 static void send_heartbeat(links_t *l, int i)
@@ -119,6 +121,12 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
         report(l, SEVERITY_ERROR, text);
     }
     if (p->link.kind == LINK_FILE) return;
+    if (link_rate_update(&l->rate[i], &p->link, now_ns)) {
+        char rate[LINK_RATE_TEXT];
+        link_rate_text(&l->rate[i], i + 1, rate);
+        snprintf(text, sizeof text, "vision: %s", rate);
+        report(l, l->rate[i].is_narrow ? SEVERITY_WARNING : SEVERITY_INFO, text);
+    }
     if (p->has_autopilot != l->reported_autopilot[i]) {
         l->reported_autopilot[i] = p->has_autopilot;
         message(CONTINUE, "%s: %s%s", p->link.name, p->has_autopilot ? "autopilot found: " : "autopilot is silent",
@@ -217,9 +225,12 @@ static int timeout_ms(links_t *l)
     const uint64_t now_ns = clock_ns();
     pthread_mutex_lock(&l->lock);
     const uint64_t next_ns = sender_next_ns(&l->sender);
+    uint64_t nap_ns = NAP_NS;
+    for (int i = 0; i < l->count; i++)
+        if (link_waits(&l->peer[i].link)) nap_ns = DRAIN_NS;
     pthread_mutex_unlock(&l->lock);
     if (next_ns <= now_ns) return 1; /* it waits for a sample */
-    return next_ns - now_ns < NAP_NS ? (int)((next_ns - now_ns) / 1000000u) + 1 : (int)(NAP_NS / 1000000u);
+    return next_ns - now_ns < nap_ns ? (int)((next_ns - now_ns) / 1000000u) + 1 : (int)(nap_ns / 1000000u);
 }
 
 static void *serve(void *of)
@@ -303,10 +314,10 @@ int links_state(links_t *l, const vfront_nav_t *nav)
     mavlink_message_t out[SENDER_MESSAGES];
     pthread_mutex_lock(&l->lock);
     const int made = begin_frame(l, nav) ? sender_state(&l->sender, nav, &l->samples, clock_ns(), out) : 0;
-    const int sent = send_stamped(l, out, made);
-    l->first_byte_ns = sent ? clock_ns() : 0;
+    const int is_out = send_stamped(l, out, made);
+    l->first_byte_ns = is_out ? clock_ns() : 0;
     pthread_mutex_unlock(&l->lock);
-    return sent;
+    return is_out;
 }
 
 void links_send(links_t *l, const mavlink_message_t *m)
@@ -325,6 +336,20 @@ void links_report(links_t *l, int severity, const char *format, ...)
     va_end(list);
     pthread_mutex_lock(&l->lock);
     report(l, severity, text);
+    pthread_mutex_unlock(&l->lock);
+}
+
+void links_summary(links_t *l, char text[LINKS_SUMMARY])
+{
+    char one[LINK_RATE_TEXT];
+    size_t used = 0;
+    *text = '\0';
+    pthread_mutex_lock(&l->lock);
+    for (int i = 0; i < l->count; i++) {
+        if (!l->rate[i].is_known) continue;
+        link_rate_text(&l->rate[i], i + 1, one);
+        used += (size_t)snprintf(text + used, LINKS_SUMMARY - used, "%s%s", used ? "; " : "", one);
+    }
     pthread_mutex_unlock(&l->lock);
 }
 

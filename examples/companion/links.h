@@ -11,12 +11,14 @@
 
 #include "check.h"
 #include "iio.h"
+#include "link_rate.h"
 #include "peer.h"
 #include "resume.h"
 #include "view.h"
 
 #define LINKS_MAX 4
 #define LINKS_TEXT 51 /* bytes of a STATUSTEXT and its end */
+#define LINKS_SUMMARY (LINKS_MAX * (LINK_RATE_TEXT + 2))
 
 /** Severities of STATUSTEXT. */
 enum { SEVERITY_CRITICAL = 2, SEVERITY_ERROR = 3, SEVERITY_WARNING = 4, SEVERITY_NOTICE = 5, SEVERITY_INFO = 6 };
@@ -38,6 +40,7 @@ typedef struct links {
     int wake[2]; /**< A pipe that ends the thread's sleep. */
     peer_t peer[LINKS_MAX];
     int count;
+    link_rate_t rate[LINKS_MAX];
     links_origin_t origin;
     int origins[LINKS_MAX];  /**< Origins sent to each autopilot. */
     uint64_t next_second_ns; /**< Of heartbeats. */
@@ -50,7 +53,7 @@ typedef struct links {
     iio_t iio;              /**< IMU of the machine; zeroed: none. */
     view_t *view;           /**< Web page, served by the same thread; NULL: none. */
     recorder_t *recorder;   /**< Takes samples; NULL: none does. */
-    uint64_t first_byte_ns; /**< When the last message of a state had gone out; 0: none did. */
+    uint64_t first_byte_ns; /**< When the last state was on its way; 0: it waits, or nobody takes it. */
     int reported_duplicate[LINKS_MAX], reported_autopilot[LINKS_MAX], reported_stamps[LINKS_MAX],
         reported_signed[LINKS_MAX];
     int reported_clock[LINKS_MAX]; /**< 1: that the clock of an autopilot whose IMU is used is known. */
@@ -81,7 +84,7 @@ void links_service(links_t *links);
 /** A sample of an IMU that is not the autopilot's. */
 void links_add_sample(links_t *links, const vfront_imu_t *sample);
 
-/** The newest state: ODOMETRY. Returns the number of messages sent over the first link that takes them. */
+/** The newest state: ODOMETRY. Returns 1 if it is on its way over a link; first_byte_ns is set then. */
 int links_state(links_t *links, const vfront_nav_t *nav);
 
 /** A message with a stamp, to every autopilot that can relate it. */
@@ -89,6 +92,9 @@ void links_send(links_t *links, const mavlink_message_t *message);
 
 /** STATUSTEXT to all links, and a line on standard error. */
 __attribute__((format(printf, 3, 4))) void links_report(links_t *links, int severity, const char *format, ...);
+
+/** What each link carries: "link 1: 12 of 40 Hz; link 2: ..."; empty before it is known. */
+void links_summary(links_t *links, char text[LINKS_SUMMARY]);
 
 /** State of the heartbeats: HEARTBEAT_ACTIVE... */
 void links_set_state(links_t *links, int state);

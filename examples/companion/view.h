@@ -56,6 +56,7 @@ typedef struct view_client {
 /** Picture and its company, beside the result. */
 typedef struct view_frame {
     const vfront_picture_t *picture; /**< Of camera 0, the one that the result is of; in host memory. */
+    const char *links;               /**< What each link carries; NULL or empty: not known. */
     const char *rejection;           /**< Why the state is not sent; NULL: it is. */
     const double *euler_rad;         /**< Roll, pitch, yaw of the body, as ODOMETRY has them; NULL: not known. */
 } view_frame_t;

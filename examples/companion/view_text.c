@@ -154,6 +154,7 @@ size_t view_text(char *text, const view_t *v, const vfront_result_t *r, const vi
     struct line l = {.text = text};
     add(&l, RESERVE, "{\"frame\":%" PRIu64 ",\"t_s\":%.3f,\"picture\":[%" PRId32 ",%" PRId32 ",%" PRId32 "],", r->frame,
         (double)r->t_mid_ns * 1e-9, size[0], size[1], size[2]);
+    add_text(&l, "links", f->links);
     add_state(&l, &r->nav, f);
     add_health(&l, r);
     add_times(&l, v, r);

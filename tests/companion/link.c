@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
  * Links (examples/companion/link.h) on this machine: datagrams over loopback, a pair of pseudo terminals, files; peers
- * that are not the configured one, devices that go away, full disks, and bytes at random.
+ * that are not the configured one, devices that go away, full disks, slow lines, and bytes at random.
  */
 #define _GNU_SOURCE /* posix_openpt, ptsname, cfmakeraw */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include "examples/companion/clock.h"
-#include "examples/companion/link.h"
+#include "examples/companion/link_rate.h"
 #include "tests/fixture/random.h"
 #include "tests/fixture/temporary.h"
 
@@ -194,25 +196,30 @@ static void test_serial(void **state)
         wait_for(l.fd);
         assert_int_equal(link_receive(&l, &m), i == n - 1);
     }
-    int dropped = 0; /* nobody reads: frames are dropped as a whole, no call waits */
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 2000; i++) { /* nobody reads: the newest wins, no call waits */
         m = attitude((float)i);
-        dropped += !link_send(&l, &m);
+        link_send(&l, &m);
     }
-    assert_true(dropped > 0);
+    assert_true(l.outbox.replaced > 0 && link_waits(&l));
+    float last = -1.0f;
     mavlink_parser_t parser = {0};
     uint64_t messages = 0;
     for (int round = 0; round < 2000; round++) {
         const ssize_t k = read(master, got, sizeof got);
         const uint8_t *rest = got;
         size_t count = k > 0 ? (size_t)k : 0;
-        while (mavlink_parse(&parser, &rest, &count, &m)) messages++;
+        while (mavlink_parse(&parser, &rest, &count, &m)) {
+            assert_true(m.as.attitude.roll[0] > last);
+            last = m.as.attitude.roll[0];
+            messages++;
+        }
         link_maintain(&l);
-        if (k <= 0 && !l.out_count) break;
+        if (k <= 0 && !link_waits(&l)) break;
     }
     assert_int_equal(parser.damaged, 0);
     assert_int_equal(parser.noise, 0);
-    assert_int_equal(messages, 2000 - dropped);
+    assert_int_equal(messages, 2000 - l.outbox.replaced);
+    assert_true(last == 1999.0f);
 
     close(master); /* unplugged */
     int printed = 0;
@@ -334,11 +341,155 @@ static void test_damage(void **state)
     close(master);
 }
 
+/* ---- a slow line ------------------------------------------------------------------------------------------------- */
+
+ssize_t __real_write(int fd, const void *bytes, size_t count);
+ssize_t __wrap_write(int fd, const void *bytes, size_t count);
+int __real_ioctl(int fd, unsigned long request, void *value);
+int __wrap_ioctl(int fd, unsigned long request, void *value);
+
+/** Serial device with a buffer of 4,096 bytes, drained at its rate by the companion's clock. */
+static struct slow_line {
+    int fd, baud;
+    double held; /* bytes */
+    uint64_t at_ns;
+    mavlink_parser_t parser;
+    int sent[512];                       /* messages by id */
+    uint64_t oldest_ns, last_ns, gap_ns; /* most age of a state, time of the last one, most time between two */
+} line = {.fd = -1};
+
+static void drain(void)
+{
+    const uint64_t now_ns = clock_ns();
+    line.held = fmax(0.0, line.held - (double)(now_ns - line.at_ns) * 1e-10 * line.baud);
+    line.at_ns = now_ns;
+}
+
+ssize_t __wrap_write(int fd, const void *bytes, size_t count)
+{
+    mavlink_message_t m;
+    const uint8_t *rest = bytes;
+    if (fd != line.fd || fd < 0) return __real_write(fd, bytes, count);
+    drain();
+    const size_t room = (size_t)(4096.0 - line.held), taken = count < room ? count : room;
+    if (!taken) return errno = EAGAIN, -1;
+    line.held += (double)taken;
+    const uint64_t end_ns = clock_ns() + (uint64_t)(line.held * 1e10 / line.baud);
+    for (size_t n = taken; mavlink_parse(&line.parser, &rest, &n, &m);) {
+        line.sent[m.id]++;
+        if (m.id != MAVLINK_ODOMETRY) continue;
+        const uint64_t stamp_ns = m.as.odometry.time_usec[0] * 1000u, age_ns = end_ns - stamp_ns;
+        if (age_ns > line.oldest_ns) line.oldest_ns = age_ns;
+        if (line.last_ns && stamp_ns - line.last_ns > line.gap_ns) line.gap_ns = stamp_ns - line.last_ns;
+        line.last_ns = stamp_ns;
+    }
+    return (ssize_t)taken;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, void *value)
+{
+    if (fd != line.fd || request != TIOCOUTQ) return __real_ioctl(fd, request, value);
+    drain();
+    *(int *)value = (int)line.held;
+    return 0;
+}
+
+static void send_one(link_t *l, uint32_t id, uint64_t now_ns, uint8_t value)
+{
+    mavlink_message_t m;
+    memset(&m, 0, sizeof m);
+    m.id = id;
+    if (id == MAVLINK_ODOMETRY) {
+        memset(m.as.odometry.pose_covariance, 1, sizeof m.as.odometry.pose_covariance);
+        m.as.odometry.time_usec[0] = now_ns / 1000u;
+        m.as.odometry.quality[0] = (int8_t)value;
+    }
+    if (id == MAVLINK_TIMESYNC) m.as.timesync.tc1[0] = value;
+    if (id == MAVLINK_STATUSTEXT) memset(m.as.text.text, 'a' + value % 26, 40);
+    if (id == MAVLINK_HEARTBEAT) m.as.heartbeat.type[0] = value;
+    link_send(l, &m);
+}
+
+/** A minute of 40 states a second with all else that goes out beside them. Returns states a second of the last 5 s. */
+static double fly_slowly(int baud, char text[LINK_RATE_TEXT])
+{
+    static link_t l;
+    link_rate_t rate = {0};
+    char spec[96];
+    const int master = terminal(__func__, spec, sizeof spec);
+    clock_set_ns(1000000000u);
+    assert_null(link_open(&l, spec));
+    l.baud = baud;
+    memset(&line, 0, sizeof line);
+    line.fd = l.fd;
+    line.baud = baud;
+    line.at_ns = clock_ns();
+    for (uint64_t ms = 1000; ms < 61000; ms++) {
+        const uint64_t now_ns = ms * 1000000u;
+        clock_set_ns(now_ns);
+        if (ms % 25 == 0) send_one(&l, MAVLINK_ODOMETRY, now_ns, 80);
+        if (ms % 100 == 7) send_one(&l, MAVLINK_TIMESYNC, now_ns, 0);
+        if (ms % 100 == 50) send_one(&l, MAVLINK_TIMESYNC, now_ns, 1);
+        if (ms % 1000 == 3) send_one(&l, MAVLINK_HEARTBEAT, now_ns, 18);
+        if (ms % 2000 == 11) send_one(&l, MAVLINK_STATUSTEXT, now_ns, (uint8_t)(ms / 2000));
+        if (ms % 2 == 0) link_maintain(&l);
+        link_rate_update(&rate, &l, now_ns);
+    }
+    assert_int_equal(line.parser.damaged + line.parser.noise, 0);
+    link_rate_text(&rate, 1, text);
+    line.fd = -1;
+    link_close(&l);
+    close(master);
+    clock_set_ns(0);
+    return rate.sent_hz;
+}
+
+/** 57,600 baud carry half of the states, none of them old, and everything else; 921,600 all of them. 4,800 carry none:
+ *  each would be too old. */
+static void test_slow_line(void **state)
+{
+    char text[LINK_RATE_TEXT];
+    (void)state;
+    const double hz = fly_slowly(57600, text);
+    printf("57,600 baud: %s; %.0f ms old at most, %.0f ms apart\n", text, 1e-6 * (double)line.oldest_ns,
+           1e-6 * (double)line.gap_ns);
+    REQUIRE(hz > 15.0 && hz < 23.0 && strstr(text, " of 40 Hz"), "%s ", text);
+    REQUIRE(line.oldest_ns < 120000000u && line.gap_ns <= 125000000u, "%.0f ms old, %.0f ms apart ",
+            1e-6 * (double)line.oldest_ns, 1e-6 * (double)line.gap_ns);
+    assert_in_range(line.sent[MAVLINK_TIMESYNC], 1190, 1200);
+    assert_in_range(line.sent[MAVLINK_HEARTBEAT], 59, 60);
+    assert_in_range(line.sent[MAVLINK_STATUSTEXT], 29, 30);
+    assert_true(fly_slowly(115200, text) > 39.5);
+    assert_true(fly_slowly(921600, text) > 39.5);
+    assert_true(line.oldest_ns < 10000000u);
+    assert_true(fly_slowly(4800, text) == 0.0 && line.sent[MAVLINK_ODOMETRY] == 0);
+    assert_true(line.sent[MAVLINK_HEARTBEAT] > 30);
+}
+
+/** A failure waits as long as it takes, and takes the place of states before it. */
+static void test_failure_waits(void **state)
+{
+    static outbox_t o;
+    mavlink_message_t m = {.id = MAVLINK_ODOMETRY}, got;
+    (void)state;
+    m.as.odometry.quality[0] = 80;
+    assert_non_null(outbox_put(&o, &m, 1000));
+    m.as.odometry.quality[0] = -1;
+    outbox_put(&o, &m, 2000);
+    assert_int_equal(outbox_take(&o, 10u * (uint64_t)OUTBOX_AGE_NS, 0, &got), 1);
+    assert_int_equal(got.as.odometry.quality[0], -1);
+    assert_int_equal(outbox_take(&o, 10u * (uint64_t)OUTBOX_AGE_NS, 0, &got), 0);
+    m.as.odometry.quality[0] = 80;
+    outbox_put(&o, &m, 2000);
+    assert_int_equal(outbox_take(&o, 2000 + OUTBOX_AGE_NS, 0, &got), 0);
+    assert_int_equal(o.stale, 1);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_datagrams),     cmocka_unit_test(test_local_port),
-                                       cmocka_unit_test(test_bad_names),     cmocka_unit_test(test_serial),
-                                       cmocka_unit_test(test_plugged_again), cmocka_unit_test(test_files),
-                                       cmocka_unit_test(test_damage)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_datagrams), cmocka_unit_test(test_local_port),    cmocka_unit_test(test_bad_names),
+        cmocka_unit_test(test_serial),    cmocka_unit_test(test_plugged_again), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_damage),    cmocka_unit_test(test_slow_line),     cmocka_unit_test(test_failure_waits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
