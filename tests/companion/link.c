@@ -269,7 +269,6 @@ static void test_plugged_again(void **state)
     close(again);
     unlink(name);
     rmdir(folder);
-    clock_set_ns(0);
 }
 
 static void test_files(void **state)
@@ -440,7 +439,6 @@ static double fly_slowly(int baud, char text[LINK_RATE_TEXT])
     line.fd = -1;
     link_close(&l);
     close(master);
-    clock_set_ns(0);
     return rate.sent_hz;
 }
 
