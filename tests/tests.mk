@@ -39,7 +39,7 @@ $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(
 	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
 
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
-FLYING  := health set_clock view source_gst iio trust odometry timesync sender resume peer link obstacles checkpoint check source_v4l2# parts of the companion
+FLYING  := health set_clock links view source_gst iio trust odometry timesync sender resume peer link obstacles checkpoint check source_v4l2# parts of the companion
 BENCHED := pilot fuzz_readers# parts of the bench
 $(FLYING:%=$(TEST)/%): $(TEST)/%: tests/companion/%.c $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)

@@ -17,10 +17,12 @@
 enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 };
 
 #define SECOND_NS 1000000000u
-#define ORIGINS 3         /* times that the origin is sent to an autopilot */
-#define NAP_NS 20000000u  /* longest sleep of the thread */
-#define LOOK_NS 500000u   /* between two looks for a sample that is waited for */
-#define DRAIN_NS 2000000u /* longest sleep while a message waits for a link */
+#define SILENCE_NS 60000000000u
+#define FIRST_SILENCE_NS 5000000000u /* before it is reported why nothing is sent, then every SILENCE_NS */
+#define ORIGINS 3                    /* times that the origin is sent to an autopilot */
+#define NAP_NS 20000000u             /* longest sleep of the thread */
+#define LOOK_NS 500000u              /* between two looks for a sample that is waited for */
+#define DRAIN_NS 2000000u            /* longest sleep while a message waits for a link */
 
 int links_init(links_t *l)
 {
@@ -104,6 +106,19 @@ static void report(links_t *l, int severity, const char *text)
 
 /* ---- reports on links -------------------------------------------------------------------------------------------- */
 
+/** Why an autopilot gets nothing. */
+static void report_silence(links_t *l, int i, uint64_t now_ns)
+{
+    char why[PEER_TEXT], text[LINKS_TEXT];
+    const char *reason = peer_silence(&l->peer[i], now_ns, why);
+    const uint64_t due_ns = l->silence_ns[i];
+    if (!reason || !due_ns) l->silence_ns[i] = reason ? now_ns + FIRST_SILENCE_NS : 0;
+    if (!reason || !due_ns || now_ns < due_ns) return;
+    l->silence_ns[i] = now_ns + SILENCE_NS;
+    snprintf(text, sizeof text, "vision: link %d silent: %s", i + 1, reason);
+    report(l, SEVERITY_WARNING, text);
+}
+
 /** What an operator has to know of a link, once each time that it changes. */
 static void report_changes(links_t *l, int i, uint64_t now_ns)
 {
@@ -141,6 +156,7 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
         snprintf(text, sizeof text, "vision: autopilot's clock is %sknown on link %u", knows ? "" : "not ", link);
         report(l, knows ? SEVERITY_INFO : SEVERITY_WARNING, text);
     }
+    report_silence(l, i, now_ns);
     const int relates = peer_takes_stamps(p, now_ns);
     if (relates == l->reported_stamps[i]) return;
     l->reported_stamps[i] = relates;

@@ -2,6 +2,7 @@
 #include "peer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Values of MAVLink's enumerations. */
@@ -50,7 +51,8 @@ static int take_timesync(peer_t *p, const mavlink_message_t *m, uint64_t now_ns,
         out->as.timesync.ts1[0] = ts1;
         out->as.timesync.target_system[0] = m->system;
         out->as.timesync.target_component[0] = m->component;
-        if (timesync_trip_s(&p->sync) < TRIP_MAX_S && p->answered < UINT32_MAX) p->answered++;
+        p->requested++;
+        if (timesync_last_trip_s(&p->sync) < TRIP_MAX_S && p->answered < UINT32_MAX) p->answered++;
         return 1;
     }
     for (size_t i = 0; i < sizeof p->asked_ns / sizeof *p->asked_ns; i++) {
@@ -259,7 +261,7 @@ int peer_tick(peer_t *p, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES])
     if (p->link.kind == LINK_FILE) return 0;
     if (p->has_autopilot && now_ns > p->heartbeat_ns + PEER_SILENCE_NS) { /* it may come back as another one */
         p->has_autopilot = 0;
-        p->answered = p->imu_id = 0;
+        p->requested = p->answered = p->imu_id = 0;
         p->next_motion_ns = 0;
     }
     if (!p->has_autopilot) return 0;
@@ -279,6 +281,21 @@ int peer_takes_stamps(const peer_t *p, uint64_t now_ns)
 {
     if (p->link.kind == LINK_FILE) return 1;
     return p->has_autopilot && now_ns <= p->heartbeat_ns + PEER_SILENCE_NS && p->answered >= peer_answers_needed(p);
+}
+
+const char *peer_silence(const peer_t *p, uint64_t now_ns, char text[PEER_TEXT])
+{
+    if (peer_takes_stamps(p, now_ns)) return NULL;
+    if (!p->has_autopilot) return "no heartbeat";
+    if (!p->sync.count) return "TIMESYNC is not answered";
+    if (!p->requested) return "it asks for no TIMESYNC";
+    const double trip_ms = 1e3 * timesync_last_trip_s(&p->sync);
+    const uint32_t few = p->requested / 2;
+    if (p->answered < few)
+        snprintf(text, PEER_TEXT, "round trips %.0f ms > 10", fmin(trip_ms, 999.0));
+    else
+        snprintf(text, PEER_TEXT, "%u of %u answers", (unsigned)p->answered, (unsigned)peer_answers_needed(p));
+    return text;
 }
 
 void peer_add_resolution(const peer_t *p, vfront_imu_noise_t *noise)

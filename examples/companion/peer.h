@@ -20,6 +20,7 @@
 
 #define PEER_ANSWERS_PX4 500u
 #define PEER_SILENCE_NS 5000000000u  /* without a heartbeat: the autopilot is gone */
+#define PEER_TEXT 28                 /* bytes of a reason and its end */
 #define PEER_MESSAGES 5              /* most messages that a call sends back */
 #define PEER_MOTIONS 16u             /* of late: 0.8 s at the rate that is asked for */
 #define PEER_ACCURACY_NS 3000000000u /* age from which on an accuracy is none: PX4 sends one a second */
@@ -56,7 +57,8 @@ typedef struct peer {
     uint8_t autopilot;     /**< Its kind: 3 ArduPilot, 12 PX4. */
     int is_armed;          /**< 1: its motors may turn, by its last heartbeat. */
     uint64_t heartbeat_ns; /**< Of its last heartbeat. */
-    uint32_t answered;     /**< Requests of its TIMESYNC answered while round trips take less than 10 ms. */
+    uint32_t requested;    /**< Requests of its TIMESYNC. */
+    uint32_t answered;     /**< Those answered while round trips take less than 10 ms. */
     timesync_t sync;
     uint64_t asked_ns[8]; /**< Requests that may still come back. */
     uint32_t asked;       /**< Requests so far. */
@@ -83,6 +85,9 @@ int peer_tick(peer_t *peer, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES
 
 /** 1: the autopilot can relate stamps to its own clock; a file always can. */
 int peer_takes_stamps(const peer_t *peer, uint64_t now_ns);
+
+/** Why it cannot, in words; NULL: it can. */
+const char *peer_silence(const peer_t *peer, uint64_t now_ns, char text[PEER_TEXT]);
 
 /** TIMESYNC answers that it needs before that. */
 uint32_t peer_answers_needed(const peer_t *peer);

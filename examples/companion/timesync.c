@@ -24,6 +24,11 @@ double timesync_trip_s(const timesync_t *s)
     return min;
 }
 
+double timesync_last_trip_s(const timesync_t *s)
+{
+    return s->count ? s->trip_s[(s->count - 1) % TIMESYNC_RECENT] : TRIP_MAX_S;
+}
+
 /** By how much even the shortest round trip of late may be longer than the shortest that there can be: the mean of what
  *  all of them are longer, over the root of their number, as of delays that add up from two exponential ones. */
 static double excess_s(const timesync_t *s, double min_s)

@@ -48,7 +48,8 @@ timesync_result_t timesync_add(timesync_t *sync, uint64_t sent_ns, int64_t remot
  */
 int timesync_local(const timesync_t *sync, int64_t remote_ns, uint64_t now_ns, uint64_t *local_ns, double *sigma_s);
 
-/** Shortest round trip of late [s]. */
+/** Shortest round trip of late, and the last one [s]; 1 before there is one. */
 double timesync_trip_s(const timesync_t *sync);
+double timesync_last_trip_s(const timesync_t *sync);
 
 #endif

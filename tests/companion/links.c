@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * All links together (examples/companion/links.h), at the end of one an autopilot that this test plays on a socket, by
+ * a clock that it sets: what an operator is told.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "examples/companion/clock.h"
+#include "examples/companion/links.h"
+#include "tests/fixture/random.h"
+
+#define MS 1000000ull
+#define AHEAD_NS 70000000000u /* of the autopilot's clock */
+#define TEXTS 64
+
+static links_t links;
+
+/** Autopilot. */
+static struct pilot {
+    int fd;
+    struct sockaddr_in peer;
+    socklen_t peer_bytes;
+    mavlink_parser_t parser;
+    int kind, mode;    /* of its HEARTBEAT */
+    uint64_t trip_ns;  /* of TIMESYNC, there and back */
+    int answers, asks; /* 1: TIMESYNC */
+    int texts;
+    char text[TEXTS][LINKS_TEXT];
+    uint64_t text_ns[TEXTS];
+    mavlink_message_t waiting[8]; /* its answers under way */
+    uint64_t waiting_ns[8];
+    int got[512];
+} pilot;
+
+static void begin(int kind)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof a;
+    char spec[64];
+    const peer_settings_t settings = {.system = 1, .component = 1, .imu_hz = 200.0, .imu_delay_s = -1.0, .answers = -1};
+    memset(&links, 0, sizeof links);
+    memset(&pilot, 0, sizeof pilot);
+    pilot.kind = kind;
+    pilot.answers = pilot.asks = 1;
+    pilot.trip_ns = 2 * MS;
+    pilot.fd = socket(AF_INET, SOCK_DGRAM, 0);
+    assert_true(pilot.fd >= 0 && bind(pilot.fd, (struct sockaddr *)&a, sizeof a) == 0);
+    assert_true(getsockname(pilot.fd, (struct sockaddr *)&a, &bytes) == 0);
+    snprintf(spec, sizeof spec, "udp:127.0.0.1:%u", ntohs(a.sin_port));
+    assert_true(links_init(&links));
+    assert_null(links_open(&links, spec, &settings));
+}
+
+static void end(void)
+{
+    links_stop(&links);
+    close(pilot.fd);
+}
+
+static void pilot_sends(mavlink_message_t *m)
+{
+    uint8_t frame[MAVLINK_FRAME_MAX];
+    m->system = m->component = 1;
+    const size_t bytes = mavlink_encode(frame, m);
+    if (!pilot.peer_bytes) return;
+    assert_true(sendto(pilot.fd, frame, bytes, 0, (struct sockaddr *)&pilot.peer, pilot.peer_bytes) > 0);
+}
+
+/** A message of the companion. Requests of TIMESYNC are answered after the round trip. */
+static void pilot_takes(const mavlink_message_t *m, uint64_t now_ns)
+{
+    pilot.got[m->id]++;
+    if (m->id == MAVLINK_STATUSTEXT && pilot.texts < TEXTS) {
+        pilot.text_ns[pilot.texts] = now_ns;
+        snprintf(pilot.text[pilot.texts++], LINKS_TEXT, "%.50s", m->as.text.text);
+    }
+    if (m->id != MAVLINK_TIMESYNC || m->as.timesync.tc1[0] || !pilot.answers) return;
+    for (int i = 0; i < 8; i++) {
+        if (pilot.waiting_ns[i]) continue;
+        pilot.waiting[i] = *m;
+        pilot.waiting[i].as.timesync.tc1[0] = (int64_t)(now_ns + AHEAD_NS + pilot.trip_ns / 2);
+        pilot.waiting_ns[i] = now_ns + pilot.trip_ns;
+        return;
+    }
+}
+
+static void pilot_turns(uint64_t now_ns)
+{
+    uint8_t bytes[2048];
+    mavlink_message_t m = {0};
+    for (;;) {
+        pilot.peer_bytes = sizeof pilot.peer;
+        const ssize_t n = recvfrom(pilot.fd, bytes, sizeof bytes, MSG_DONTWAIT, (struct sockaddr *)&pilot.peer,
+                                   &pilot.peer_bytes);
+        if (n <= 0) break;
+        const uint8_t *rest = bytes;
+        for (size_t left = (size_t)n; mavlink_parse(&pilot.parser, &rest, &left, &m);) pilot_takes(&m, now_ns);
+    }
+    if (!pilot.peer.sin_port) return;
+    pilot.peer_bytes = sizeof pilot.peer;
+    for (int i = 0; i < 8; i++) {
+        if (!pilot.waiting_ns[i] || now_ns < pilot.waiting_ns[i]) continue;
+        pilot.waiting_ns[i] = 0;
+        pilot_sends(&pilot.waiting[i]);
+    }
+    if (now_ns / MS % 1000 == 0 && pilot.kind) {
+        m = (mavlink_message_t){.id = MAVLINK_HEARTBEAT};
+        m.as.heartbeat.autopilot[0] = (uint8_t)pilot.kind;
+        m.as.heartbeat.base_mode[0] = (uint8_t)pilot.mode;
+        pilot_sends(&m);
+    }
+    if (now_ns / MS % 100 == 50 && pilot.asks) {
+        m = (mavlink_message_t){.id = MAVLINK_TIMESYNC};
+        m.as.timesync.ts1[0] = (int64_t)(now_ns + AHEAD_NS);
+        pilot_sends(&m);
+    }
+}
+
+/** Milliseconds from one to another, each with a turn of both sides. */
+static void pass(uint64_t from_ms, uint64_t to_ms)
+{
+    for (uint64_t ms = from_ms; ms < to_ms; ms++) {
+        clock_set_ns(ms * MS);
+        links_service(&links);
+        pilot_turns(ms * MS);
+    }
+}
+
+/** Times that a text was reported. */
+static int count_of(const char *words)
+{
+    int times = 0;
+    for (int i = 0; i < pilot.texts; i++) times += strstr(pilot.text[i], words) != NULL;
+    return times;
+}
+
+/** Why an autopilot gets nothing is reported after 5 s and every minute: PX4 over a line whose round trips are too
+ *  long, one that answers nothing, one that asks for nothing, one that is not there, one that needs more time. */
+static void test_silence(void **state)
+{
+    (void)state;
+    begin(12);
+    pilot.trip_ns = 14 * MS;
+    pass(1000, 128000);
+    REQUIRE(count_of("link 1 silent: round trips 15 ms > 10") >= 2, "%d times, first text: %s ",
+            count_of("link 1 silent: round trips 15 ms > 10"), pilot.text[0]);
+    assert_in_range(pilot.text_ns[0], 5900 * MS, 6100 * MS);
+    assert_in_range(pilot.text_ns[1], 65900 * MS, 66100 * MS);
+    end();
+    begin(12);
+    pilot.answers = 0;
+    pass(1000, 8000);
+    assert_int_equal(count_of("link 1 silent: TIMESYNC is not answered"), 1);
+    end();
+    begin(12);
+    pilot.asks = 0;
+    pass(1000, 8000);
+    assert_int_equal(count_of("link 1 silent: it asks for no TIMESYNC"), 1);
+    end();
+    begin(0);
+    pass(1000, 8000);
+    assert_int_equal(count_of("link 1 silent: no heartbeat"), 1);
+    end();
+    begin(12);
+    pass(1000, 70000);
+    assert_int_equal(count_of("of 500 answers"), 1);
+    assert_int_equal(count_of("stamps can be related"), 1); /* and then no word of silence */
+    assert_int_equal(count_of("silent"), 1);
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
