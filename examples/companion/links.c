@@ -19,6 +19,7 @@ enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 
 #define SECOND_NS 1000000000u
 #define SILENCE_NS 60000000000u
 #define FIRST_SILENCE_NS 5000000000u /* before it is reported why nothing is sent, then every SILENCE_NS */
+#define OUTLIERS 5                   /* answers in a row that contradict those before: worth a word */
 #define ORIGINS 3                    /* times that the origin is sent to an autopilot */
 #define NAP_NS 20000000u             /* longest sleep of the thread */
 #define LOOK_NS 500000u              /* between two looks for a sample that is waited for */
@@ -119,6 +120,23 @@ static void report_silence(links_t *l, int i, uint64_t now_ns)
     report(l, SEVERITY_WARNING, text);
 }
 
+/** Answers of TIMESYNC that contradict those before, and a clock that was set. */
+static void report_jumps(links_t *l, int i)
+{
+    char text[LINKS_TEXT];
+    const timesync_t *sync = &l->peer[i].sync;
+    const int is_contrary = sync->outliers >= OUTLIERS;
+    if (is_contrary && !l->reported_outliers[i]) {
+        snprintf(text, sizeof text, "vision: link %d: contrary TIMESYNC, not taken", i + 1);
+        report(l, SEVERITY_WARNING, text);
+    }
+    l->reported_outliers[i] = is_contrary;
+    if (sync->resets == l->reported_resets[i]) return;
+    l->reported_resets[i] = sync->resets;
+    snprintf(text, sizeof text, "vision: link %u: clock set by %.3g s", (uint8_t)(i + 1), sync->jump_s);
+    report(l, SEVERITY_WARNING, text);
+}
+
 /** What an operator has to know of a link, once each time that it changes. */
 static void report_changes(links_t *l, int i, uint64_t now_ns)
 {
@@ -157,6 +175,7 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
         report(l, knows ? SEVERITY_INFO : SEVERITY_WARNING, text);
     }
     report_silence(l, i, now_ns);
+    report_jumps(l, i);
     const int relates = peer_takes_stamps(p, now_ns);
     if (relates == l->reported_stamps[i]) return;
     l->reported_stamps[i] = relates;

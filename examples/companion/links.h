@@ -56,6 +56,8 @@ typedef struct links {
     uint64_t first_byte_ns; /**< When the last state was on its way; 0: it waits, or nobody takes it. */
     int reported_duplicate[LINKS_MAX], reported_autopilot[LINKS_MAX], reported_stamps[LINKS_MAX],
         reported_signed[LINKS_MAX];
+    uint32_t reported_resets[LINKS_MAX]; /**< Jumps of the autopilot's clock. */
+    int reported_outliers[LINKS_MAX];    /**< 1: that its answers contradict those before. */
     uint64_t silence_ns[LINKS_MAX]; /**< When it is next reported why an autopilot gets nothing; 0: it gets states. */
     int reported_clock[LINKS_MAX];  /**< 1: that the clock of an autopilot whose IMU is used is known. */
 } links_t;

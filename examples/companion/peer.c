@@ -40,6 +40,15 @@ static void take_heartbeat(peer_t *p, const mavlink_message_t *m, uint64_t now_n
     p->heartbeat_ns = now_ns;
 }
 
+/** An answer that the autopilot will take. */
+static void count_answer(peer_t *p, uint64_t now_ns)
+{
+    if (!(timesync_last_trip_s(&p->sync) < TRIP_MAX_S) || p->answered == UINT32_MAX) return;
+    if (p->answered_ns && now_ns < p->answered_ns + PEER_ANSWER_NS) return;
+    p->answered++;
+    p->answered_ns = now_ns;
+}
+
 /** Its request is answered with our time; its answer is a round trip, if it is one to a request of ours. */
 static int take_timesync(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, mavlink_message_t *out)
 {
@@ -52,7 +61,7 @@ static int take_timesync(peer_t *p, const mavlink_message_t *m, uint64_t now_ns,
         out->as.timesync.target_system[0] = m->system;
         out->as.timesync.target_component[0] = m->component;
         p->requested++;
-        if (timesync_last_trip_s(&p->sync) < TRIP_MAX_S && p->answered < UINT32_MAX) p->answered++;
+        count_answer(p, now_ns);
         return 1;
     }
     for (size_t i = 0; i < sizeof p->asked_ns / sizeof *p->asked_ns; i++) {
@@ -280,7 +289,9 @@ uint32_t peer_answers_needed(const peer_t *p)
 int peer_takes_stamps(const peer_t *p, uint64_t now_ns)
 {
     if (p->link.kind == LINK_FILE) return 1;
-    return p->has_autopilot && now_ns <= p->heartbeat_ns + PEER_SILENCE_NS && p->answered >= peer_answers_needed(p);
+    if (!p->has_autopilot || now_ns > p->heartbeat_ns + PEER_SILENCE_NS) return 0;
+    const uint32_t needed = peer_answers_needed(p);
+    return !needed || (p->answered >= needed && now_ns <= p->answered_ns + PEER_ANSWERS_AGE_NS);
 }
 
 const char *peer_silence(const peer_t *p, uint64_t now_ns, char text[PEER_TEXT])
@@ -288,7 +299,8 @@ const char *peer_silence(const peer_t *p, uint64_t now_ns, char text[PEER_TEXT])
     if (peer_takes_stamps(p, now_ns)) return NULL;
     if (!p->has_autopilot) return "no heartbeat";
     if (!p->sync.count) return "TIMESYNC is not answered";
-    if (!p->requested) return "it asks for no TIMESYNC";
+    const int is_over = p->answered_ns && now_ns > p->answered_ns + PEER_ANSWERS_AGE_NS;
+    if (!p->requested || is_over) return "it asks for no TIMESYNC";
     const double trip_ms = 1e3 * timesync_last_trip_s(&p->sync);
     const uint32_t few = p->requested / 2;
     if (p->answered < few)

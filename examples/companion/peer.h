@@ -19,12 +19,14 @@
 #include "timesync.h"
 
 #define PEER_ANSWERS_PX4 500u
-#define PEER_SILENCE_NS 5000000000u  /* without a heartbeat: the autopilot is gone */
-#define PEER_TEXT 28                 /* bytes of a reason and its end */
-#define PEER_MESSAGES 5              /* most messages that a call sends back */
-#define PEER_MOTIONS 16u             /* of late: 0.8 s at the rate that is asked for */
-#define PEER_ACCURACY_NS 3000000000u /* age from which on an accuracy is none: PX4 sends one a second */
-#define PEER_COMPONENT 197u          /* of this program: MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
+#define PEER_ANSWER_NS 50000000u        /* nearer answers are one: PX4 asks ten times a second */
+#define PEER_ANSWERS_AGE_NS 30000000000 /* by then clocks have parted by 3 ms: stamps are not related any more */
+#define PEER_SILENCE_NS 5000000000u     /* without a heartbeat: the autopilot is gone */
+#define PEER_TEXT 28                    /* bytes of a reason and its end */
+#define PEER_MESSAGES 5                 /* most messages that a call sends back */
+#define PEER_MOTIONS 16u                /* of late: 0.8 s at the rate that is asked for */
+#define PEER_ACCURACY_NS 3000000000u    /* age from which on an accuracy is none: PX4 sends one a second */
+#define PEER_COMPONENT 197u             /* of this program: MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
 
 /** Settings. */
 typedef struct peer_settings {
@@ -58,7 +60,8 @@ typedef struct peer {
     int is_armed;          /**< 1: its motors may turn, by its last heartbeat. */
     uint64_t heartbeat_ns; /**< Of its last heartbeat. */
     uint32_t requested;    /**< Requests of its TIMESYNC. */
-    uint32_t answered;     /**< Those answered while round trips take less than 10 ms. */
+    uint32_t answered;     /**< Those answered while round trips take less than 10 ms, one in 50 ms at most. */
+    uint64_t answered_ns;  /**< When the last of these was. */
     timesync_t sync;
     uint64_t asked_ns[8]; /**< Requests that may still come back. */
     uint32_t asked;       /**< Requests so far. */

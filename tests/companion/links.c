@@ -28,6 +28,7 @@ static struct pilot {
     socklen_t peer_bytes;
     mavlink_parser_t parser;
     int kind, mode;    /* of its HEARTBEAT */
+    uint64_t ahead_ns; /* of its clock */
     uint64_t trip_ns;  /* of TIMESYNC, there and back */
     int answers, asks; /* 1: TIMESYNC */
     int texts;
@@ -47,6 +48,7 @@ static void begin(int kind)
     memset(&links, 0, sizeof links);
     memset(&pilot, 0, sizeof pilot);
     pilot.kind = kind;
+    pilot.ahead_ns = AHEAD_NS;
     pilot.answers = pilot.asks = 1;
     pilot.trip_ns = 2 * MS;
     pilot.fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -84,7 +86,7 @@ static void pilot_takes(const mavlink_message_t *m, uint64_t now_ns)
     for (int i = 0; i < 8; i++) {
         if (pilot.waiting_ns[i]) continue;
         pilot.waiting[i] = *m;
-        pilot.waiting[i].as.timesync.tc1[0] = (int64_t)(now_ns + AHEAD_NS + pilot.trip_ns / 2);
+        pilot.waiting[i].as.timesync.tc1[0] = (int64_t)(now_ns + pilot.ahead_ns + pilot.trip_ns / 2);
         pilot.waiting_ns[i] = now_ns + pilot.trip_ns;
         return;
     }
@@ -117,7 +119,7 @@ static void pilot_turns(uint64_t now_ns)
     }
     if (now_ns / MS % 100 == 50 && pilot.asks) {
         m = (mavlink_message_t){.id = MAVLINK_TIMESYNC};
-        m.as.timesync.ts1[0] = (int64_t)(now_ns + AHEAD_NS);
+        m.as.timesync.ts1[0] = (int64_t)(now_ns + pilot.ahead_ns);
         pilot_sends(&m);
     }
 }
@@ -175,8 +177,28 @@ static void test_silence(void **state)
     end();
 }
 
+/** A clock that jumps is reported, and taken after 30 answers; five forged answers are reported and move nothing. */
+static void test_jump(void **state)
+{
+    (void)state;
+    begin(12);
+    pass(1000, 10000);
+    const int64_t base_ns = links.peer[0].sync.base_ns;
+    pilot.ahead_ns += 400 * MS;
+    pass(10000, 10600);
+    pilot.ahead_ns -= 400 * MS;
+    pass(10600, 20000);
+    assert_int_equal(count_of("link 1: contrary TIMESYNC, not taken"), 1);
+    assert_true(links.peer[0].sync.base_ns == base_ns && !links.peer[0].sync.resets);
+    pilot.ahead_ns += 2500 * MS;
+    pass(20000, 24000);
+    assert_int_equal(count_of("link 1: clock set by 2.5 s"), 1);
+    assert_int_equal(links.peer[0].sync.resets, 1);
+    end();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence), cmocka_unit_test(test_jump)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
