@@ -5,6 +5,9 @@
  *   udp:HOST:PORT         to that address; only what comes from it is taken. HOST is a name, an IPv4 address, or an
  *                         IPv6 address in brackets
  *   udp:HOST:PORT:LOCAL   the same, from the port LOCAL of this machine: where the autopilot sends to a fixed port
+ *   udpin:PORT            waits at that port of this machine: the first address that a message of the autopilot comes from
+ *                         is its; all others are refused until it has been silent for LINK_PEER_NS
+ *   tcp:HOST:PORT         connects to a server; connected again when it went away and is back
  *   serial:DEVICE:BAUD    8 bits, no parity, one stop bit, no flow control; opened again when it went away and is back
  *   file:PATH             written anew; nothing comes from it
  *
@@ -19,17 +22,30 @@
 #include "examples/recording/recorder.h"
 #include "outbox.h"
 
+#define LINK_PEER_NS 5000000000u /* of silence after which udpin takes another peer */
+
 /** Kind of a link. */
-typedef enum link_kind { LINK_NONE = 0, LINK_UDP, LINK_SERIAL, LINK_FILE } link_kind_t;
+typedef enum link_kind { LINK_NONE = 0, LINK_UDP, LINK_UDPIN, LINK_TCP, LINK_SERIAL, LINK_FILE } link_kind_t;
+
+/** Address, as the system has it; of 0 bytes: none. */
+typedef struct link_address {
+    _Alignas(8) uint8_t content[128];
+    uint32_t bytes;
+} link_address_t;
 
 /** A link. Zero it before link_open(). */
 typedef struct link {
     link_kind_t kind;
-    int fd;              /**< To poll for readable; -1: none. */
-    char name[96];       /**< Specification, for messages. */
-    char path[64];       /**< Of a device. */
-    int baud;            /**< Of a device. */
-    uint64_t retry_ns;   /**< When a device that is gone is tried again. */
+    int fd;                    /**< To poll for readable; -1: none. */
+    char name[96];             /**< Specification, for messages. */
+    char path[64];             /**< Of a device. */
+    int baud;                  /**< Of a device. */
+    link_address_t address;    /**< Of a server, or of the peer of udpin; none: there is none. */
+    link_address_t from;       /**< That the last datagram came from. */
+    int is_connecting;         /**< 1: a server has not answered yet. */
+    uint8_t system, component; /**< Of the autopilot, set by the caller; 0: udpin takes any for it. */
+    uint64_t peer_ns;          /**< When something came from the peer of udpin. */
+    uint64_t retry_ns;   /**< When a device or server that is gone is tried again, or one that connects is given up. */
     uint8_t sequence;    /**< Of the next message. */
     uint8_t in[2048];    /**< Bytes read and not yet parsed. */
     const uint8_t *rest; /**< In `in`. */

@@ -44,6 +44,8 @@ const char *links_open(links_t *l, const char *specification, const peer_setting
     memset(p, 0, sizeof *p);
     p->settings = *settings;
     const char *error = link_open(&p->link, specification);
+    p->link.system = settings->system;
+    p->link.component = settings->component;
     if (!error) l->count++;
     return error;
 }

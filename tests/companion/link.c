@@ -10,6 +10,7 @@
 #include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +146,15 @@ static void test_bad_names(void **state)
                                         "serial:/dev/null:57600x",
                                         "file:",
                                         "file:/nowhere/file",
-                                        "tcp:127.0.0.1:5760",
+                                        "tcp:127.0.0.1",
+                                        "tcp::5760",
+                                        "tcp:127.0.0.1:0",
+                                        "tcp:127.0.0.1:5760:5761",
+                                        "tcp:[::1:5760",
+                                        "udpin:",
+                                        "udpin:0",
+                                        "udpin:65536",
+                                        "udpin:127.0.0.1:14540",
                                         "%s%n:%s"};
     static link_t l;
     (void)state;
@@ -340,6 +349,114 @@ static void test_damage(void **state)
     close(master);
 }
 
+/** udpin: the first address that a message of the autopilot comes from is its; strangers are refused, until it has been
+ *  silent for a time. */
+static void test_udpin(void **state)
+{
+    static link_t l, other;
+    uint16_t port, ports[2];
+    char spec[64];
+    uint8_t frame[MAVLINK_FRAME_MAX], got[512];
+    mavlink_message_t m;
+    (void)state;
+    const int free_one = bound(&port), stranger = bound(&ports[0]), peer = bound(&ports[1]);
+    close(free_one);
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    snprintf(spec, sizeof spec, "udpin:%u", port);
+    clock_set_ns(1000000000u);
+    assert_null(link_open(&l, spec));
+    assert_non_null(strstr(link_open(&other, spec), "another companion"));
+    l.system = l.component = 1;
+    m = attitude(0.5f);
+    assert_int_equal(link_send(&l, &m), 0); /* nobody is there */
+    const size_t n = frame_of(frame, 0.25f, 0);
+    m.system = 255;
+    const size_t length = mavlink_encode(got, &m);
+    assert_true(sendto(stranger, got, length, 0, (struct sockaddr *)&to, sizeof to) == (ssize_t)length);
+    assert_true(sendto(peer, frame, n, 0, (struct sockaddr *)&to, sizeof to) == (ssize_t)n);
+    assert_true(sendto(stranger, frame, n, 0, (struct sockaddr *)&to, sizeof to) == (ssize_t)n);
+    wait_for(l.fd);
+    assert_int_equal(link_receive(&l, &m), 1); /* a ground station's: no peer */
+    assert_true(m.system == 255 && !l.address.bytes);
+    assert_int_equal(link_receive(&l, &m), 1);
+    assert_int_equal(link_receive(&l, &m), 0);
+    assert_int_equal(l.parser.messages, 2); /* the stranger's second one was there before there was a peer */
+    m = attitude(0.5f);
+    assert_int_equal(link_send(&l, &m), 1);
+    wait_for(peer);
+    assert_true(read(peer, got, sizeof got) > 0);
+    clock_set_ns(1000000001u + LINK_PEER_NS);
+    link_maintain(&l);
+    assert_int_equal(link_send(&l, &m), 0);
+    assert_true(sendto(stranger, frame, n, 0, (struct sockaddr *)&to, sizeof to) == (ssize_t)n);
+    wait_for(l.fd);
+    assert_int_equal(link_receive(&l, &m), 1);
+    assert_int_equal(link_send(&l, &m), 1);
+    wait_for(stranger);
+    link_close(&l);
+    close(peer);
+    close(stranger);
+}
+
+/** A server of this machine's loopback. */
+static int server(uint16_t port)
+{
+    const int yes = 1;
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0);
+    assert_true(bind(fd, (struct sockaddr *)&a, sizeof a) == 0 && listen(fd, 1) == 0);
+    return fd;
+}
+
+/** tcp: a server that is not there yet, is there, goes away and is back. No call waits. */
+static void test_tcp(void **state)
+{
+    static link_t l;
+    uint16_t port;
+    char spec[64];
+    uint8_t frame[MAVLINK_FRAME_MAX], got[4096];
+    mavlink_message_t m = attitude(0.5f);
+    const char *words = NULL;
+    uint64_t t = 1000000000u;
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    close(bound(&port));
+    snprintf(spec, sizeof spec, "tcp:127.0.0.1:%u", port);
+    clock_set_ns(t);
+    assert_null(link_open(&l, spec));
+    for (int i = 0; i < 100 && !words; i++, usleep(1000)) words = link_maintain(&l);
+    assert_true(words && strstr(words, "is gone") && l.fd < 0);
+    for (int round = 0; round < 2; round++) {
+        const int listener = server(port);
+        clock_set_ns(t += 1100000000u);
+        words = NULL;
+        for (int i = 0; i < 100 && !words; i++, usleep(1000)) words = link_maintain(&l);
+        assert_true(words && strstr(words, "is back"));
+        const int peer = accept(listener, NULL, NULL);
+        assert_int_equal(link_send(&l, &m), 1);
+        wait_for(peer);
+        const size_t n = mavlink_encode(frame, &m);
+        assert_int_equal(read(peer, got, sizeof got), n);
+        assert_true(write(peer, frame, n - 3) == (ssize_t)n - 3 && link_receive(&l, &m) == 0);
+        assert_true(write(peer, frame + n - 3, 3) == 3);
+        wait_for(l.fd);
+        usleep(1000);
+        assert_int_equal(link_receive(&l, &m), 1);
+        if (!round) /* nobody reads: the newest wins, and little is under way */
+            for (int i = 0; i < 3000; i++) link_send(&l, &m), link_maintain(&l);
+        close(peer);
+        close(listener);
+        words = NULL;
+        for (int i = 0; i < 100 && !words; i++, usleep(1000)) {
+            while (link_receive(&l, &m)) continue;
+            words = link_maintain(&l);
+        }
+        assert_true(words && strstr(words, "is gone"));
+    }
+    link_close(&l);
+}
+
 /* ---- a slow line ------------------------------------------------------------------------------------------------- */
 
 ssize_t __real_write(int fd, const void *bytes, size_t count);
@@ -488,6 +605,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_datagrams), cmocka_unit_test(test_local_port),    cmocka_unit_test(test_bad_names),
         cmocka_unit_test(test_serial),    cmocka_unit_test(test_plugged_again), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_damage),    cmocka_unit_test(test_slow_line),     cmocka_unit_test(test_failure_waits)};
+        cmocka_unit_test(test_damage),    cmocka_unit_test(test_slow_line),     cmocka_unit_test(test_udpin),
+        cmocka_unit_test(test_tcp),       cmocka_unit_test(test_failure_waits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
