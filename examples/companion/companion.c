@@ -156,9 +156,13 @@ static int open_rig(struct companion *c)
 
 static int open_links(struct companion *c)
 {
+    static uint8_t key[SIGNING_KEY];
     const struct settings *s = &c->settings;
+    const char *fault = s->key ? signing_read_key(key, s->key) : NULL;
+    if (fault) return message(EXIT_LINK, "%s", fault);
     const peer_settings_t settings = {.system = (uint8_t)s->system,
                                       .component = 1,
+                                      .key = s->key ? key : NULL,
                                       .wants_imu = s->imu_is_autopilots,
                                       .imu_hz = s->imu_hz,
                                       .imu_delay_s = s->imu_delay_s,

@@ -15,6 +15,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <termios.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -287,6 +288,23 @@ const char *link_open(link_t *l, const char *specification)
                         specification);
 }
 
+static uint64_t unix_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void link_sign(link_t *l, const uint8_t key[SIGNING_KEY], uint8_t id)
+{
+    l->signing.is_on = 1;
+    memcpy(l->signing.key, key, SIGNING_KEY);
+    l->signing.link = id;
+    l->signing.newest = signing_time(unix_ns());
+    l->parser.accept = signing_accept;
+    l->parser.of = &l->signing;
+}
+
 void link_close(link_t *l)
 {
     if (l->fd >= 0) close(l->fd);
@@ -402,7 +420,8 @@ static void flush(link_t *l)
     uint64_t wire_ns;
     while (is_there(l) && write_rest(l) && is_free(l, &wire_ns) && outbox_take(&l->outbox, clock_ns(), wire_ns, &m)) {
         m.sequence = l->sequence++;
-        l->out_count = mavlink_encode(l->out, &m);
+        l->out_count = l->signing.is_on ? signing_encode(&l->signing, l->out, &m, signing_time(unix_ns()))
+                                        : mavlink_encode(l->out, &m);
         recorder_mavlink(l->recorder, clock_ns(), l->number, 1, l->out, l->out_count);
         l->sent++;
         l->sent_bytes += l->out_count;

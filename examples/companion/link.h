@@ -5,8 +5,8 @@
  *   udp:HOST:PORT         to that address; only what comes from it is taken. HOST is a name, an IPv4 address, or an
  *                         IPv6 address in brackets
  *   udp:HOST:PORT:LOCAL   the same, from the port LOCAL of this machine: where the autopilot sends to a fixed port
- *   udpin:PORT            waits at that port of this machine: the first address that a message of the autopilot comes from
- *                         is its; all others are refused until it has been silent for LINK_PEER_NS
+ *   udpin:PORT            waits at that port: the first address that a message of the autopilot comes from is its;
+ *                         all others are refused until it has been silent for LINK_PEER_NS
  *   tcp:HOST:PORT         connects to a server; connected again when it went away and is back
  *   serial:DEVICE:BAUD    8 bits, no parity, one stop bit, no flow control; opened again when it went away and is back
  *   file:PATH             written anew; nothing comes from it
@@ -21,6 +21,7 @@
 
 #include "examples/recording/recorder.h"
 #include "outbox.h"
+#include "signing.h"
 
 #define LINK_PEER_NS 5000000000u /* of silence after which udpin takes another peer */
 
@@ -55,7 +56,8 @@ typedef struct link {
     uint8_t out[MAVLINK_FRAME_MAX]; /**< Rest of the frame under way. */
     size_t out_count;
     mavlink_parser_t parser;
-    uint64_t sent; /**< Messages. */
+    signing_t signing; /**< Zeroed: nothing is signed. */
+    uint64_t sent;     /**< Messages. */
     uint64_t sent_bytes;
     uint64_t dropped;             /**< Messages for which there was no device; those that waited in vain: outbox. */
     uint64_t states, states_sent; /**< ODOMETRY: that was to go, that went. */
@@ -71,6 +73,10 @@ typedef struct link {
 /** Opens a link. Returns NULL, or a one-line message, valid until the next call. */
 const char *link_open(link_t *link, const char *specification);
 void link_close(link_t *link);
+
+/** From now on all that goes is signed, and only what is signed with the same key is taken. id: of the link,
+ *  from 1 on. */
+void link_sign(link_t *link, const uint8_t key[SIGNING_KEY], uint8_t id);
 
 /** Next message that has come. 1: there is one. */
 int link_receive(link_t *link, mavlink_message_t *message);

@@ -46,6 +46,7 @@ const char *links_open(links_t *l, const char *specification, const peer_setting
     const char *error = link_open(&p->link, specification);
     p->link.system = settings->system;
     p->link.component = settings->component;
+    if (!error && settings->key) link_sign(&p->link, settings->key, (uint8_t)(l->count + 1));
     if (!error) l->count++;
     return error;
 }
@@ -152,7 +153,10 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
     }
     if (p->link.parser.is_signed && !l->reported_signed[i]) {
         l->reported_signed[i] = 1;
-        snprintf(text, sizeof text, "vision: link %u: signed messages are refused", link);
+        snprintf(text, sizeof text,
+                 p->link.signing.is_on ? "vision: link %u: refused: not signed by the key"
+                                       : "vision: link %u: signed messages are refused",
+                 link);
         report(l, SEVERITY_ERROR, text);
     }
     if (p->link.kind == LINK_FILE) return;

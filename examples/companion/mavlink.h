@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MAVLINK_SIGNED 1      /* incompatibility flag of a frame with a signature */
 #define MAVLINK_FRAME_MAX 280 /* bytes of a frame: header, 255 bytes of payload, checksum 2, signature 13 */
 
 /* clang-format off */
@@ -108,6 +109,7 @@ typedef struct mavlink_message {
     uint8_t system;    /**< Of the sender. */
     uint8_t component; /**< Of the sender. */
     uint8_t sequence;  /**< Rises by one with each message of a sender on a link, modulo 256. */
+    uint8_t is_signed; /**< 1: it came with a signature that is right. */
     union {
 #define MAVLINK_MEMBER(message, type, name, elements) mavlink_##type name[elements];
 #define MAVLINK_STRUCT(name, id, extra, member)                                                                        \
@@ -128,10 +130,13 @@ typedef struct mavlink_parser {
     uint64_t messages;                    /**< Messages handed out. */
     uint64_t unknown;                     /**< Frames of other ids, passed over once another frame follows. */
     uint64_t damaged;                     /**< Frames whose checksum is wrong. */
-    uint64_t is_signed;                   /**< Frames with a signature, which are refused: nothing here checks it. */
+    uint64_t is_signed;                   /**< Frames refused: with a signature that nothing checks, or by `accept`. */
     uint64_t incompatible;                /**< Frames with an incompatibility flag that is not known. */
     uint64_t version1;                    /**< First bytes of frames of MAVLink 1 seen between frames. */
     uint64_t noise;                       /**< Bytes before the first byte of a frame. */
+    int (*accept)(void *of, const uint8_t *frame, size_t bytes); /**< Whether a frame may be taken; NULL: all without a
+                                                                      signature. Set by the caller. */
+    void *of;                                                    /**< Its first argument. */
 } mavlink_parser_t;
 
 /**
@@ -140,6 +145,9 @@ typedef struct mavlink_parser {
  * @return Their number, or 0 where message->id is none of the above.
  */
 size_t mavlink_encode(uint8_t frame[MAVLINK_FRAME_MAX], const mavlink_message_t *message);
+
+/** The same with incompatibility flags, without the signature. */
+size_t mavlink_encode_flagged(uint8_t frame[MAVLINK_FRAME_MAX], const mavlink_message_t *message, uint8_t flags);
 
 /**
  * Takes bytes up to the end of the next message.

@@ -34,6 +34,7 @@ typedef struct peer_settings {
     int wants_imu;             /**< 1: its samples are the IMU. */
     double imu_hz;             /**< Rate to ask for. */
     double imu_delay_s;        /**< By which its samples are late, by filters; negative: as such autopilots are. */
+    const uint8_t *key;        /**< Of SIGNING_KEY bytes, read as the link is opened; NULL: nothing is signed. */
     int answers;               /**< TIMESYNC answers before stamps are sent; -1: as the autopilot needs. */
 } peer_settings_t;
 

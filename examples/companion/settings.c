@@ -39,6 +39,7 @@ static const char help[] =
     "out:\n"
     "  --link LINK       udp:HOST:PORT[:LOCAL], udpin:PORT, tcp:HOST:PORT, serial:DEVICE:BAUD or file:PATH; up to 4 "
     "times\n"
+    "  --key FILE        sign all messages, take signed ones alone: 32 bytes, or 64 hexadecimal digits\n"
     "  --system N        system id of the autopilot; 1\n"
     "  --rate HZ         most ODOMETRY messages a second, 1..100; 50: frames of 30 Hz as they are, of 20 Hz one in "
     "between,\n"
@@ -93,6 +94,7 @@ static int set_calibration(struct settings *s, const char *text) { return s->cal
 static int set_record(struct settings *s, const char *text) { return s->record = text, CONTINUE; }
 
 static int set_view(struct settings *s, const char *text) { return s->view = text, CONTINUE; }
+static int set_key(struct settings *s, const char *text) { return s->key = text, CONTINUE; }
 static int set_checkpoint(struct settings *s, const char *text) { return s->checkpoint = text, CONTINUE; }
 
 static int set_link(struct settings *s, const char *text)
@@ -219,7 +221,7 @@ static int read_option(struct settings *s, char **word, int *at)
     } known[] = {{"--source", set_source}, {"--rig", set_rig},         {"--calibration", set_calibration},
                  {"--link", set_link},     {"--keep", set_checkpoint}, {"--imu", set_imu},
                  {"--origin", set_origin}, {"--port", set_port},       {"--set", set_tuning},
-                 {"--record", set_record}, {"--view", set_view}};
+                 {"--record", set_record}, {"--view", set_view},       {"--key", set_key}};
     static const char *const numbers[] = {"--imu-hz",    "--rate",        "--stamp-sigma", "--frames",
                                           "--system",    "--answers",     "--realtime",    "--slow",
                                           "--camera-hz", "--exposure-us", "--readout-us",  "--imu-delay"};

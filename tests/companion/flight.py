@@ -146,7 +146,7 @@ def option_faults(companion, folder):
     link = ("--link", f"file:{folder}/x")
     cases = [(2, "--link"), (2, "--nonsense", *link), (2, "--rate", "0", *link), (2, "--rate", "nan", *link), (2, "--origin", "91,0,0", *link), (2, "--set", "windows=1", *link),
              (2, "--imu", "mine", *link), (2, "word", *link), (2, "--fast", "--imu", "autopilot", *link), (3, "--link", "udp:nowhere"), (3, "--link", f"udp:127.0.0.1:9:{port}"),
-             (3, "--link", "serial:/dev/null:57600"), (4, "--source", str(folder / "nothing"), *link), (4, "--rig", str(missing), *link), (4, "--rig", str(hole), *link), (2,)]
+             (3, "--link", "serial:/dev/null:57600"), (3, "--key", str(folder / "nothing"), *link), (4, "--source", str(folder / "nothing"), *link), (4, "--rig", str(missing), *link), (4, "--rig", str(hole), *link), (2,)]
     for code, *words in cases:
         done = run(companion, *words, code=code)
         expect(done.stderr.count("companion: ") >= 1 and len(done.stderr.splitlines()) <= 2, f"{words}: {done.stderr!r}")
@@ -377,6 +377,27 @@ def in_flight(companion):
     expect(0.38 < math.sqrt(first.pose_covariance[0]) < 0.45 and 0.9 < math.degrees(math.sqrt(first.pose_covariance[20])) < 2.0, "deviations")
 
 
+def with_a_key(companion, folder):
+    """--key: what it sends is signed, an autopilot that signs gets states, one that does not is not heard, and that is reported."""
+    (folder / "key").write_text("6b" * 32 + "\n")
+    for signs in True, False:
+        pilot = Autopilot(kind=3)
+        pilot.reader.signing.secret_key = b"k" * 32
+        if signs:
+            pilot.link.signing.secret_key, pilot.link.signing.sign_outgoing, pilot.link.signing.link_id = b"k" * 32, True, 0
+            pilot.link.signing.timestamp = int((time.time() - 1420070400) * 1e5)
+        process = subprocess.Popen([companion, "--source", "synthetic:160x120", "--link", f"udp:127.0.0.1:{pilot.port}", "--quiet", "--slow", str(SLOW), "--key", str(folder / "key")],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + (60.0 if signs else 4.0)
+        while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 10 and process.poll() is None:
+            pilot.turn()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        expect(pilot.reader.signing.badsig_count == 0 and all(m.get_signed() for _, m in pilot.got) and pilot.got, f"--key: {pilot.reader.signing.badsig_count} wrong signatures")
+        expect(len(pilot.of("ODOMETRY")) >= 10 if signs else not pilot.of("ODOMETRY") and "not signed by the key" in err, f"--key: {len(pilot.of('ODOMETRY'))} ODOMETRY: {err[-300:]}")
+    print("--key: signed both ways; an autopilot that does not sign is not heard")
+
+
 def again(companion, folder, last):
     """A new start without an autopilot, on the ground: reset_counter goes on; the kept pose does where its yaw is still certain."""
     run(companion, "--source", "synthetic:160x120", "--slow", str(SLOW), "--frames", "14", "--link", f"file:{folder}/again", "--keep", f"{folder}/keep", "--quiet")
@@ -417,6 +438,7 @@ def main():
         with_the_autopilots_imu(companion, replay, pathlib.Path(folder))
         again(companion, pathlib.Path(folder), over_loopback(companion, replay, pathlib.Path(folder)))
         in_flight(companion)
+        with_a_key(companion, pathlib.Path(folder))
         for small in sys.argv[3:]:
             obstacles(os.path.abspath(small), pathlib.Path(folder))
     print("FAILED" if FAULTS else "flies")
