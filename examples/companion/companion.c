@@ -53,8 +53,8 @@ struct companion {
     meter_t meter;
     trust_t trust;
     health_t health;
-    const char *rejection;                    /* why the state is not sent; NULL: it is */
-    uint32_t nav_state, stereo, missing, imu; /* as last reported */
+    const char *rejection;               /* why the state is not sent; NULL: it is */
+    uint32_t nav_state, stereo, missing; /* as last reported */
     int has_reported;
     vfront_status_t last;     /* of the last step */
     int is_first_after_reset; /* 1: the library was reset behind it */
@@ -231,7 +231,7 @@ static void read_kept(struct companion *c)
     const uint64_t last = has ? k->reset_counter : c->settings.is_fast ? 0 : clock_ns() / SECOND_NS;
     links_follow(&links, has ? k : NULL, (uint8_t)last);
     if (!has) memset(k, 0, sizeof *k);
-    if (has) links_report(&links, SEVERITY_WARNING, "vision: restart %" PRIu32, ++k->restarts);
+    if (has) links_report(&links, NOTICE_START, SEVERITY_WARNING, "vision: restart %" PRIu32, ++k->restarts);
     if (reason) message(CONTINUE, "--keep %s: not taken: %s", c->settings.checkpoint, reason);
 }
 
@@ -334,7 +334,7 @@ static void report_health(struct companion *c, const vfront_result_t *r)
     const int first = !c->has_reported;
     if (first || r->nav.state != c->nav_state) {
         const int bad = r->nav.state == VFRONT_NAV_LOST, good = r->nav.state == VFRONT_NAV_GOOD;
-        links_report(&links,
+        links_report(&links, NOTICE_STATE,
                      bad    ? SEVERITY_CRITICAL
                      : good ? SEVERITY_INFO
                             : SEVERITY_WARNING,
@@ -344,25 +344,20 @@ static void report_health(struct companion *c, const vfront_result_t *r)
                                                                : HEARTBEAT_CALIBRATING);
     }
     if (r->health.missing != c->missing)
-        links_report(&links, SEVERITY_WARNING, "vision: %s%s%s",
+        links_report(&links, NOTICE_PICTURES, r->health.missing ? SEVERITY_WARNING : SEVERITY_INFO, "vision: %s%s%s",
                      r->health.missing ? "no picture of camera" : "all pictures", r->health.missing & 1u ? " 0" : "",
                      r->health.missing & 2u ? " 1" : "");
     if (!first && r->health.stereo != c->stereo && r->health.stereo != VFRONT_STEREO_NONE) {
         static const char *const name[] = {"none", "good", "suspect", "blind"};
-        links_report(&links, r->health.stereo == VFRONT_STEREO_GOOD ? SEVERITY_INFO : SEVERITY_WARNING,
+        links_report(&links, NOTICE_STEREO, r->health.stereo == VFRONT_STEREO_GOOD ? SEVERITY_INFO : SEVERITY_WARNING,
                      "vision: stereo %s", name[r->health.stereo & 3u]);
     }
-    const uint32_t grave = r->health.imu & ~(uint32_t)VFRONT_IMU_GAP;
-    if (grave != c->imu)
-        links_report(&links, grave ? SEVERITY_WARNING : SEVERITY_INFO, "vision: IMU %s (0x%02" PRIx32 ")",
-                     grave ? "faulty" : "good", grave);
     char text[HEALTH_TEXT];
-    for (int is_bad; health_next(&c->health, r, text, &is_bad);)
-        links_report(&links, is_bad ? SEVERITY_WARNING : SEVERITY_INFO, "%s", text);
+    for (int is_bad, word; (word = health_next(&c->health, r, text, &is_bad));)
+        links_report(&links, NOTICE_HEALTH + word - 1, is_bad ? SEVERITY_WARNING : SEVERITY_INFO, "%s", text);
     c->nav_state = r->nav.state;
     c->missing = r->health.missing;
     c->stereo = r->health.stereo;
-    c->imu = grave;
     c->has_reported = 1;
 }
 
@@ -415,7 +410,8 @@ static void take_result(struct companion *c, const vfront_result_t *r, uint64_t 
     vfront_nav_t nav;
     const char *why = trust_check(&c->trust, r, &nav);
     if (why != c->rejection)
-        links_report(&links, why ? SEVERITY_CRITICAL : SEVERITY_INFO, "vision: %s", why ? why : "trusted again");
+        links_report(&links, NOTICE_TRUST, why ? SEVERITY_CRITICAL : SEVERITY_INFO, "vision: %s",
+                     why ? why : "trusted again");
     c->rejection = why;
     if (links_state(&links, &nav) && !c->settings.is_fast)
         meter_latency(&c->meter, arrived_ns, links.first_byte_ns, (uint64_t)((double)r->timing.step_us * 1e3));
@@ -425,7 +421,7 @@ static void take_result(struct companion *c, const vfront_result_t *r, uint64_t 
     c->is_first_after_reset = trust_reset(&c->trust, &vf);
     if (c->is_first_after_reset) {
         links_restart(&links);
-        links_report(&links, SEVERITY_WARNING, "vision: begins anew");
+        links_report(&links, NOTICE_TRUST, SEVERITY_WARNING, "vision: begins anew");
     }
     c->last = VFRONT_OK;
 }
@@ -463,7 +459,7 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
         return CONTINUE;
     }
     meter_refused(&c->meter);
-    if (status != c->last) links_report(&links, SEVERITY_ERROR, "vision: %s", vfront_status_name(status));
+    if (status != c->last) links_report(&links, NOTICE_STEP, SEVERITY_ERROR, "vision: %s", vfront_status_name(status));
     if (status != c->last) message(CONTINUE, "%s: %s", vfront_status_name(status), vfront_detail(&vf));
     c->last = status;
     return is_refusal(status) ? CONTINUE : EXIT_LIBRARY;

@@ -98,14 +98,25 @@ static void send_origin(links_t *l, int i)
     l->origins[i]++;
 }
 
-static void report(links_t *l, int severity, const char *text)
+/** What is due of it to all links. */
+static void send_notices(links_t *l, uint64_t now_ns)
 {
-    mavlink_message_t m = {.id = MAVLINK_STATUSTEXT};
-    m.as.text.severity[0] = (uint8_t)severity;
-    memcpy(m.as.text.text, text, strnlen(text, sizeof m.as.text.text));
-    for (int i = 0; i < l->count; i++) send_to(&l->peer[i], &m);
-    recorder_text(l->recorder, CHUNK_EVENT, clock_ns(), text);
+    int severity;
+    for (const char *text; (text = notices_next(&l->notices, now_ns, &severity));) {
+        mavlink_message_t m = {.id = MAVLINK_STATUSTEXT};
+        m.as.text.severity[0] = (uint8_t)severity;
+        memcpy(m.as.text.text, text, strnlen(text, sizeof m.as.text.text));
+        for (int i = 0; i < l->count; i++) send_to(&l->peer[i], &m);
+    }
+}
+
+static void report(links_t *l, int topic, int severity, const char *text)
+{
+    const uint64_t now_ns = clock_ns();
+    recorder_text(l->recorder, CHUNK_EVENT, now_ns, text);
     message(CONTINUE, "%s", text);
+    notices_put(&l->notices, topic, severity, text, now_ns);
+    send_notices(l, now_ns);
 }
 
 /* ---- reports on links -------------------------------------------------------------------------------------------- */
@@ -120,7 +131,7 @@ static void report_silence(links_t *l, int i, uint64_t now_ns)
     if (!reason || !due_ns || now_ns < due_ns) return;
     l->silence_ns[i] = now_ns + SILENCE_NS;
     snprintf(text, sizeof text, "vision: link %d silent: %s", i + 1, reason);
-    report(l, SEVERITY_WARNING, text);
+    report(l, NOTICE_STAMPS + i, SEVERITY_WARNING, text);
 }
 
 /** Answers of TIMESYNC that contradict those before, and a clock that was set. */
@@ -131,13 +142,13 @@ static void report_jumps(links_t *l, int i)
     const int is_contrary = sync->outliers >= OUTLIERS;
     if (is_contrary && !l->reported_outliers[i]) {
         snprintf(text, sizeof text, "vision: link %d: contrary TIMESYNC, not taken", i + 1);
-        report(l, SEVERITY_WARNING, text);
+        report(l, NOTICE_JUMP + i, SEVERITY_WARNING, text);
     }
     l->reported_outliers[i] = is_contrary;
     if (sync->resets == l->reported_resets[i]) return;
     l->reported_resets[i] = sync->resets;
     snprintf(text, sizeof text, "vision: link %u: clock set by %.3g s", (uint8_t)(i + 1), sync->jump_s);
-    report(l, SEVERITY_WARNING, text);
+    report(l, NOTICE_JUMP + i, SEVERITY_WARNING, text);
 }
 
 /** What an operator has to know of a link, once each time that it changes. */
@@ -149,7 +160,7 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
     if (p->has_duplicate && !l->reported_duplicate[i]) {
         l->reported_duplicate[i] = 1;
         snprintf(text, sizeof text, "vision: another companion %u/%u on link %u", system, PEER_COMPONENT, link);
-        report(l, SEVERITY_ERROR, text);
+        report(l, NOTICE_DUPLICATE + i, SEVERITY_ERROR, text);
     }
     if (p->link.parser.is_signed && !l->reported_signed[i]) {
         l->reported_signed[i] = 1;
@@ -157,14 +168,14 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
                  p->link.signing.is_on ? "vision: link %u: refused: not signed by the key"
                                        : "vision: link %u: signed messages are refused",
                  link);
-        report(l, SEVERITY_ERROR, text);
+        report(l, NOTICE_SIGNED + i, SEVERITY_ERROR, text);
     }
     if (p->link.kind == LINK_FILE) return;
     if (link_rate_update(&l->rate[i], &p->link, now_ns)) {
         char rate[LINK_RATE_TEXT];
         link_rate_text(&l->rate[i], i + 1, rate);
         snprintf(text, sizeof text, "vision: %s", rate);
-        report(l, l->rate[i].is_narrow ? SEVERITY_WARNING : SEVERITY_INFO, text);
+        report(l, NOTICE_RATE + i, l->rate[i].is_narrow ? SEVERITY_WARNING : SEVERITY_INFO, text);
     }
     if (p->has_autopilot != l->reported_autopilot[i]) {
         l->reported_autopilot[i] = p->has_autopilot;
@@ -178,7 +189,7 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
     if (knows != l->reported_clock[i]) {
         l->reported_clock[i] = knows;
         snprintf(text, sizeof text, "vision: autopilot's clock is %sknown on link %u", knows ? "" : "not ", link);
-        report(l, knows ? SEVERITY_INFO : SEVERITY_WARNING, text);
+        report(l, NOTICE_CLOCK + i, knows ? SEVERITY_INFO : SEVERITY_WARNING, text);
     }
     report_silence(l, i, now_ns);
     report_jumps(l, i);
@@ -187,7 +198,7 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
     l->reported_stamps[i] = relates;
     snprintf(text, sizeof text, relates ? "vision: stamps can be related on link %u" : "vision: silent on link %u",
              link);
-    report(l, relates ? SEVERITY_INFO : SEVERITY_WARNING, text);
+    report(l, NOTICE_STAMPS + i, relates ? SEVERITY_INFO : SEVERITY_WARNING, text);
 }
 
 /* ---- a turn ------------------------------------------------------------------------------------------------------ */
@@ -213,9 +224,9 @@ static void take_iio(links_t *l, uint64_t now_ns)
         for (uint32_t i = 0; i < n; i++) imu_buffer_add(&l->samples, &sample[i]);
         recorder_imu(l->recorder, now_ns, sample, n);
     }
-    if (was_there && l->iio.fd < 0) report(l, SEVERITY_ERROR, "vision: the IMU is gone");
+    if (was_there && l->iio.fd < 0) report(l, NOTICE_DEVICE, SEVERITY_ERROR, "vision: the IMU is gone");
     const char *notice = iio_maintain(&l->iio, now_ns);
-    if (notice) report(l, SEVERITY_INFO, notice);
+    if (notice) report(l, NOTICE_DEVICE, SEVERITY_INFO, notice);
 }
 
 static void service(links_t *l)
@@ -237,6 +248,7 @@ static void service(links_t *l)
         for (int k = 0; k < n; k++) send_to(&l->peer[i], &out[k]);
         report_changes(l, i, now_ns);
     }
+    send_notices(l, now_ns);
     if (now_ns >= sender_next_ns(&l->sender)) send_stamped(l, out, sender_tick(&l->sender, &l->samples, now_ns, out));
 }
 
@@ -344,7 +356,7 @@ static int begin_frame(links_t *l, const vfront_nav_t *nav)
     const resume_origin_t reported = is_unsure ? RESUME_WAITS : origin;
     if (reported != l->resumed && *words[reported]) {
         snprintf(text, sizeof text, "vision: %s", words[reported]);
-        report(l, reported == RESUME_WAITS ? SEVERITY_WARNING : SEVERITY_INFO, text);
+        report(l, NOTICE_START, reported == RESUME_WAITS ? SEVERITY_WARNING : SEVERITY_INFO, text);
     }
     l->resumed = reported;
     return origin != RESUME_WAITS;
@@ -368,7 +380,7 @@ void links_send(links_t *l, const mavlink_message_t *m)
     pthread_mutex_unlock(&l->lock);
 }
 
-void links_report(links_t *l, int severity, const char *format, ...)
+void links_report(links_t *l, int topic, int severity, const char *format, ...)
 {
     char text[LINKS_TEXT];
     va_list list;
@@ -376,7 +388,7 @@ void links_report(links_t *l, int severity, const char *format, ...)
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
     pthread_mutex_lock(&l->lock);
-    report(l, severity, text);
+    report(l, topic, severity, text);
     pthread_mutex_unlock(&l->lock);
 }
 

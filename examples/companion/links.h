@@ -12,16 +12,14 @@
 #include "check.h"
 #include "iio.h"
 #include "link_rate.h"
+#include "notices.h"
 #include "peer.h"
 #include "resume.h"
 #include "view.h"
 
-#define LINKS_MAX 4
-#define LINKS_TEXT 51 /* bytes of a STATUSTEXT and its end */
+#define LINKS_MAX NOTICE_LINKS
+#define LINKS_TEXT NOTICE_TEXT
 #define LINKS_SUMMARY (LINKS_MAX * (LINK_RATE_TEXT + 2))
-
-/** Severities of STATUSTEXT. */
-enum { SEVERITY_CRITICAL = 2, SEVERITY_ERROR = 3, SEVERITY_WARNING = 4, SEVERITY_NOTICE = 5, SEVERITY_INFO = 6 };
 
 /** States of HEARTBEAT. */
 enum { HEARTBEAT_BOOT = 1, HEARTBEAT_CALIBRATING = 2, HEARTBEAT_ACTIVE = 4, HEARTBEAT_CRITICAL = 5 };
@@ -41,6 +39,7 @@ typedef struct links {
     peer_t peer[LINKS_MAX];
     int count;
     link_rate_t rate[LINKS_MAX];
+    notices_t notices;
     links_origin_t origin;
     int origins[LINKS_MAX];  /**< Origins sent to each autopilot. */
     uint64_t next_second_ns; /**< Of heartbeats. */
@@ -93,8 +92,9 @@ int links_state(links_t *links, const vfront_nav_t *nav);
 /** A message with a stamp, to every autopilot that can relate it. */
 void links_send(links_t *links, const mavlink_message_t *message);
 
-/** STATUSTEXT to all links, and a line on standard error. */
-__attribute__((format(printf, 3, 4))) void links_report(links_t *links, int severity, const char *format, ...);
+/** STATUSTEXT to all links (notices.h), and a line on standard error. topic: NOTICE_STATE... */
+__attribute__((format(printf, 4, 5))) void links_report(links_t *links, int topic, int severity, const char *format,
+                                                        ...);
 
 /** What each link carries: "link 1: 12 of 40 Hz; link 2: ..."; empty before it is known. */
 void links_summary(links_t *links, char text[LINKS_SUMMARY]);

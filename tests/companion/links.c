@@ -197,8 +197,38 @@ static void test_jump(void **state)
     end();
 }
 
+/** A state that changes with every frame, among other texts: what is worse comes at once, the rest one in 2 s, and
+ *  never what is no longer so. */
+static void test_texts(void **state)
+{
+    (void)state;
+    begin(3);
+    pass(1000, 3000);
+    pilot.texts = 0;
+    for (uint64_t ms = 3000; ms < 23000; ms += 50) {
+        const int is_good = ms / 50 % 2;
+        links_report(&links, NOTICE_STATE, is_good ? SEVERITY_INFO : SEVERITY_WARNING,
+                     is_good ? "vision: good" : "vision: coasting");
+        if (ms == 9000) links_report(&links, NOTICE_HEALTH, SEVERITY_WARNING, "vision: camera 0 dark");
+        if (ms == 9000) links_report(&links, NOTICE_TRUST, SEVERITY_INFO, "vision: trusted again");
+        pass(ms, ms + 50);
+    }
+    REQUIRE(pilot.texts <= 22 && count_of("camera 0 dark") == 1 && count_of("trusted again") == 1, "%d texts ",
+            pilot.texts);
+    assert_true(count_of("coasting") >= 5);
+    pass(23000, 26000);
+    assert_string_equal(pilot.text[pilot.texts - 1], "vision: good"); /* as it ended */
+    for (int i = 1; i < pilot.texts; i++)
+        if (strstr(pilot.text[i], "good") || strstr(pilot.text[i], "trusted"))
+            assert_true(pilot.text_ns[i] >= pilot.text_ns[i - 1] + NOTICE_NS - 2 * MS);
+        else
+            REQUIRE(!strstr(pilot.text[i], "dark") || pilot.text_ns[i] < 9003 * MS, "%d ", i);
+    end();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence), cmocka_unit_test(test_jump)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence), cmocka_unit_test(test_jump),
+                                       cmocka_unit_test(test_texts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
