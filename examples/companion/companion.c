@@ -246,6 +246,24 @@ static void set_camera_pose(struct companion *c)
     c->T_body_cam = pose_compose(&c->T_body_imu, &T_imu_cam);
 }
 
+/** The command line's settings, as parameters. */
+static void set_parameters(const struct companion *c)
+{
+    const struct settings *s = &c->settings;
+    double *v = links.control.value;
+    v[CONTROL_RATE] = s->rate_hz;
+    v[CONTROL_CARRY] = s->has_carry;
+    v[CONTROL_VISION_POSITION] = s->has_vision_position;
+    v[CONTROL_STAMP_MS] = s->delay_sigma_s * 1e3;
+    v[CONTROL_ANSWERS] = s->answers;
+    v[CONTROL_IMU_DELAY_MS] = fmax(s->imu_delay_s * 1e3, -1.0);
+    v[CONTROL_IMU_HZ] = s->imu_hz;
+    v[CONTROL_OBSTACLES_M] = s->obstacle_height_m;
+    v[CONTROL_LATITUDE] = s->origin.latitude_e7 * 1e-7;
+    v[CONTROL_LONGITUDE] = s->origin.longitude_e7 * 1e-7;
+    v[CONTROL_ALTITUDE] = s->origin.altitude_mm * 1e-3;
+}
+
 static int open_library(struct companion *c)
 {
     const struct settings *s = &c->settings;
@@ -259,6 +277,7 @@ static int open_library(struct companion *c)
                                                 .T_body_imu = c->T_body_imu,
                                                 .noise = noise_in_flight(c),
                                                 .stamp_sigma_s = s->delay_sigma_s};
+    set_parameters(c);
     set_camera_pose(c);
     read_kept(c);
     return CONTINUE;
@@ -365,7 +384,7 @@ static void report_health(struct companion *c, const vfront_result_t *r)
 static void send_obstacles(struct companion *c, const vfront_result_t *r)
 {
     const obstacles_settings_t settings = {
-        .height_m = c->settings.obstacle_height_m, .min_m = OBSTACLE_MIN_M, .max_m = OBSTACLE_MAX_M};
+        .height_m = links_setting(&links, CONTROL_OBSTACLES_M), .min_m = OBSTACLE_MIN_M, .max_m = OBSTACLE_MAX_M};
     uint16_t cm[VFRONT_OBSTACLE_BINS];
     mavlink_message_t m;
     double up[3];
@@ -418,7 +437,9 @@ static void take_result(struct companion *c, const vfront_result_t *r, uint64_t 
     meter_frame(&c->meter, r);
     send_obstacles(c, r);
     report_health(c, r);
-    c->is_first_after_reset = trust_reset(&c->trust, &vf);
+    const int is_ordered = links_take_reset(&links) && vfront_reset(&vf) == VFRONT_OK;
+    if (is_ordered) memset(&c->trust, 0, sizeof c->trust);
+    c->is_first_after_reset = is_ordered || trust_reset(&c->trust, &vf);
     if (c->is_first_after_reset) {
         links_restart(&links);
         links_report(&links, NOTICE_TRUST, SEVERITY_WARNING, "vision: begins anew");

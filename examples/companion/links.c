@@ -203,10 +203,60 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
 
 /* ---- a turn ------------------------------------------------------------------------------------------------------ */
 
-static void receive(links_t *l, peer_t *p)
+/** A setting has another value. */
+static void apply(links_t *l, control_setting_t setting)
 {
+    const double *v = l->control.value;
+    sender_settings_t *s = &l->sender.settings;
+    s->rate_hz = v[CONTROL_RATE];
+    s->carries_on = v[CONTROL_CARRY] > 0.0;
+    s->has_vision_position = v[CONTROL_VISION_POSITION] > 0.0;
+    s->stamp_sigma_s = v[CONTROL_STAMP_MS] * 1e-3;
+    for (int i = 0; i < l->count; i++) {
+        peer_settings_t *of = &l->peer[i].settings;
+        of->answers = (int)v[CONTROL_ANSWERS];
+        of->imu_delay_s = v[CONTROL_IMU_DELAY_MS] * 1e-3;
+        of->imu_hz = v[CONTROL_IMU_HZ];
+        if (setting >= CONTROL_LATITUDE) l->origins[i] = 0; /* it is sent again */
+    }
+    if (setting < CONTROL_LATITUDE) return;
+    l->origin = (links_origin_t){.is_set = v[CONTROL_LATITUDE] != 0.0 || v[CONTROL_LONGITUDE] != 0.0,
+                                 .latitude_e7 = (int32_t)lround(v[CONTROL_LATITUDE] * 1e7),
+                                 .longitude_e7 = (int32_t)lround(v[CONTROL_LONGITUDE] * 1e7),
+                                 .altitude_mm = (int32_t)lround(v[CONTROL_ALTITUDE] * 1e3)};
+}
+
+/** Orders over a link. */
+static void take_order(links_t *l, int i, const mavlink_message_t *m)
+{
+    peer_t *p = &l->peer[i];
+    control_sender_t sender = {.system = p->settings.system, .link = i, .is_autopilot = peer_is_autopilot(p, m)};
+    mavlink_message_t out[CONTROL_MESSAGES];
+    control_setting_t setting = CONTROL_RATE;
+    char text[LINKS_TEXT];
+    int n;
+    for (int k = 0; k < l->count; k++) sender.is_armed |= l->peer[k].has_autopilot && l->peer[k].is_armed;
+    const control_result_t result = control_receive(&l->control, m, &sender, out, &n, &setting);
+    for (int k = 0; k < n; k++) send_to(p, &out[k]);
+    if (result == CONTROL_CHANGED) {
+        apply(l, setting);
+        snprintf(text, sizeof text, "vision: %s is %.6g", control_name(setting), l->control.value[setting]);
+        report(l, NOTICE_COMMAND, SEVERITY_INFO, text);
+    }
+    if (result == CONTROL_REFUSED) {
+        snprintf(text, sizeof text, "vision: %s refused: %s", control_name(setting),
+                 sender.is_armed ? "in flight" : "out of range");
+        report(l, NOTICE_COMMAND, SEVERITY_WARNING, text);
+    }
+    if (result == CONTROL_RESETS) report(l, NOTICE_COMMAND, SEVERITY_WARNING, "vision: a reset was ordered");
+}
+
+static void receive(links_t *l, int i)
+{
+    peer_t *p = &l->peer[i];
     mavlink_message_t in, out[PEER_MESSAGES];
     for (int messages = 0; messages < 256 && link_receive(&p->link, &in); messages++) {
+        take_order(l, i, &in);
         const int n = peer_receive(p, &in, p->link.in_ns, &l->samples, out);
         for (int k = 0; k < n; k++) send_to(p, &out[k]);
     }
@@ -232,7 +282,7 @@ static void take_iio(links_t *l, uint64_t now_ns)
 static void service(links_t *l)
 {
     mavlink_message_t out[PEER_MESSAGES + SENDER_MESSAGES];
-    for (int i = 0; i < l->count; i++) receive(l, &l->peer[i]);
+    for (int i = 0; i < l->count; i++) receive(l, i);
     const uint64_t now_ns = clock_ns();
     take_iio(l, now_ns);
     const int second = now_ns >= l->next_second_ns;
@@ -247,6 +297,7 @@ static void service(links_t *l)
         const int n = peer_tick(&l->peer[i], now_ns, out);
         for (int k = 0; k < n; k++) send_to(&l->peer[i], &out[k]);
         report_changes(l, i, now_ns);
+        if (!link_waits(&l->peer[i].link) && control_next(&l->control, i, out)) send_to(&l->peer[i], out);
     }
     send_notices(l, now_ns);
     if (now_ns >= sender_next_ns(&l->sender)) send_stamped(l, out, sender_tick(&l->sender, &l->samples, now_ns, out));
@@ -390,6 +441,23 @@ void links_report(links_t *l, int topic, int severity, const char *format, ...)
     pthread_mutex_lock(&l->lock);
     report(l, topic, severity, text);
     pthread_mutex_unlock(&l->lock);
+}
+
+double links_setting(links_t *l, control_setting_t setting)
+{
+    pthread_mutex_lock(&l->lock);
+    const double value = l->control.value[setting];
+    pthread_mutex_unlock(&l->lock);
+    return value;
+}
+
+int links_take_reset(links_t *l)
+{
+    pthread_mutex_lock(&l->lock);
+    const int is_wanted = l->control.is_reset_wanted;
+    l->control.is_reset_wanted = 0;
+    pthread_mutex_unlock(&l->lock);
+    return is_wanted;
 }
 
 void links_summary(links_t *l, char text[LINKS_SUMMARY])

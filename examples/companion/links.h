@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "check.h"
+#include "control.h"
 #include "iio.h"
 #include "link_rate.h"
 #include "notices.h"
@@ -40,6 +41,7 @@ typedef struct links {
     int count;
     link_rate_t rate[LINKS_MAX];
     notices_t notices;
+    control_t control;
     links_origin_t origin;
     int origins[LINKS_MAX];  /**< Origins sent to each autopilot. */
     uint64_t next_second_ns; /**< Of heartbeats. */
@@ -95,6 +97,12 @@ void links_send(links_t *links, const mavlink_message_t *message);
 /** STATUSTEXT to all links (notices.h), and a line on standard error. topic: NOTICE_STATE... */
 __attribute__((format(printf, 4, 5))) void links_report(links_t *links, int topic, int severity, const char *format,
                                                         ...);
+
+/** A setting as it is now (control.h). */
+double links_setting(links_t *links, control_setting_t setting);
+
+/** 1, once: vision is to begin anew. */
+int links_take_reset(links_t *links);
 
 /** What each link carries: "link 1: 12 of 40 Hz; link 2: ..."; empty before it is known. */
 void links_summary(links_t *links, char text[LINKS_SUMMARY]);

@@ -21,6 +21,15 @@
 #define MAVLINK_HEARTBEAT_FIELDS(F, E, S) \
     F(S, u32, custom_mode, 1) F(S, u8, type, 1) F(S, u8, autopilot, 1) F(S, u8, base_mode, 1) \
     F(S, u8, system_status, 1) F(S, u8, mavlink_version, 1)
+#define MAVLINK_PARAM_REQUEST_READ_FIELDS(F, E, S) \
+    F(S, i16, param_index, 1) F(S, u8, target_system, 1) F(S, u8, target_component, 1) F(S, char, param_id, 16)
+#define MAVLINK_PARAM_REQUEST_LIST_FIELDS(F, E, S) F(S, u8, target_system, 1) F(S, u8, target_component, 1)
+#define MAVLINK_PARAM_VALUE_FIELDS(F, E, S) \
+    F(S, f32, param_value, 1) F(S, u16, param_count, 1) F(S, u16, param_index, 1) F(S, char, param_id, 16) \
+    F(S, u8, param_type, 1)
+#define MAVLINK_PARAM_SET_FIELDS(F, E, S) \
+    F(S, f32, param_value, 1) F(S, u8, target_system, 1) F(S, u8, target_component, 1) F(S, char, param_id, 16) \
+    F(S, u8, param_type, 1)
 #define MAVLINK_RAW_IMU_FIELDS(F, E, S) \
     F(S, u64, time_usec, 1) F(S, i16, xacc, 1) F(S, i16, yacc, 1) F(S, i16, zacc, 1) F(S, i16, xgyro, 1) \
     F(S, i16, ygyro, 1) F(S, i16, zgyro, 1) F(S, i16, xmag, 1) F(S, i16, ymag, 1) F(S, i16, zmag, 1) E(S, u8, id, 1) \
@@ -70,6 +79,10 @@
 /* Every message: M(name, id, extra byte of the checksum, member of the union). */
 #define MAVLINK_MESSAGES(M) \
     M(HEARTBEAT, 0, 50, heartbeat) \
+    M(PARAM_REQUEST_READ, 20, 214, param_read) \
+    M(PARAM_REQUEST_LIST, 21, 159, param_list) \
+    M(PARAM_VALUE, 22, 220, param_value) \
+    M(PARAM_SET, 23, 168, param_set) \
     M(RAW_IMU, 27, 144, raw_imu) \
     M(ATTITUDE, 30, 39, attitude) \
     M(LOCAL_POSITION_NED, 32, 185, local_position) \

@@ -8,6 +8,7 @@ static uint64_t kind_of(const mavlink_message_t *m)
     uint32_t detail = 0;
     if (m->id == MAVLINK_COMMAND_LONG) memcpy(&detail, m->as.command.param1, sizeof detail);
     if (m->id == MAVLINK_TIMESYNC) detail = m->as.timesync.tc1[0] != 0;
+    if (m->id == MAVLINK_PARAM_VALUE) detail = m->as.param_value.param_index[0];
     if (m->id == MAVLINK_STATUSTEXT)
         detail = mavlink_crc(0xffff, (const uint8_t *)m->as.text.text, sizeof m->as.text.text);
     return (uint64_t)m->id << 32 | detail;

@@ -3,8 +3,8 @@
  * Messages that wait for a link: one of each kind, of which the newest wins. A link that is too slow for all of them
  * carries fewer, never older ones.
  *
- *   kind    the message's id; of COMMAND_LONG also what it asks for, of STATUSTEXT its words, of TIMESYNC whether it
- *           is a request or an answer
+ *   kind    the message's id; of COMMAND_LONG also what it asks for, of PARAM_VALUE which it is, of STATUSTEXT its
+ *           words, of TIMESYNC whether it is a request or an answer
  *   order   TIMESYNC first, as its round trip is measured; then the kind that has waited longest, so that none starves
  *   age     what has a stamp is dropped where it would end OUTBOX_AGE_NS or more after it was put here. A failure
  *           (quality -1) is not: it says nothing of its time

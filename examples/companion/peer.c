@@ -25,8 +25,7 @@ enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f }; /* bits of fields_updated: what is
 #define STAMP_NS 60000000000u /* farther from its arrival a stamp cannot be: the clock wrapped, or was set */
 #define TRIP_MAX_S 10e-3      /* longer round trips PX4 does not take */
 
-/** 1 for the autopilot that is configured. */
-static int is_autopilot(const peer_t *p, const mavlink_message_t *m)
+int peer_is_autopilot(const peer_t *p, const mavlink_message_t *m)
 {
     return m->system == p->settings.system && m->component == p->settings.component;
 }
@@ -203,7 +202,7 @@ static void take_ack(peer_t *p, const mavlink_message_t *m)
 int peer_receive(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, imu_buffer_t *samples,
                  mavlink_message_t out[PEER_MESSAGES])
 {
-    if (!is_autopilot(p, m)) {
+    if (!peer_is_autopilot(p, m)) {
         p->foreign++;
         p->has_duplicate |= m->system == p->settings.system && m->component == PEER_COMPONENT;
         return 0;

@@ -84,6 +84,9 @@ typedef struct peer {
 int peer_receive(peer_t *peer, const mavlink_message_t *message, uint64_t now_ns, imu_buffer_t *samples,
                  mavlink_message_t out[PEER_MESSAGES]);
 
+/** 1: a message is of the autopilot that is configured. */
+int peer_is_autopilot(const peer_t *peer, const mavlink_message_t *message);
+
 /** What is due: requests. Returns the number of messages to send. */
 int peer_tick(peer_t *peer, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES]);
 

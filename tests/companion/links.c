@@ -37,6 +37,7 @@ static struct pilot {
     mavlink_message_t waiting[8]; /* its answers under way */
     uint64_t waiting_ns[8];
     int got[512];
+    mavlink_message_t value, ack; /* last PARAM_VALUE, COMMAND_ACK */
 } pilot;
 
 static void begin(int kind)
@@ -68,7 +69,7 @@ static void end(void)
 static void pilot_sends(mavlink_message_t *m)
 {
     uint8_t frame[MAVLINK_FRAME_MAX];
-    m->system = m->component = 1;
+    if (!m->system) m->system = m->component = 1;
     const size_t bytes = mavlink_encode(frame, m);
     if (!pilot.peer_bytes) return;
     assert_true(sendto(pilot.fd, frame, bytes, 0, (struct sockaddr *)&pilot.peer, pilot.peer_bytes) > 0);
@@ -78,6 +79,8 @@ static void pilot_sends(mavlink_message_t *m)
 static void pilot_takes(const mavlink_message_t *m, uint64_t now_ns)
 {
     pilot.got[m->id]++;
+    if (m->id == MAVLINK_PARAM_VALUE) pilot.value = *m;
+    if (m->id == MAVLINK_COMMAND_ACK) pilot.ack = *m;
     if (m->id == MAVLINK_STATUSTEXT && pilot.texts < TEXTS) {
         pilot.text_ns[pilot.texts] = now_ns;
         snprintf(pilot.text[pilot.texts++], LINKS_TEXT, "%.50s", m->as.text.text);
@@ -86,6 +89,7 @@ static void pilot_takes(const mavlink_message_t *m, uint64_t now_ns)
     for (int i = 0; i < 8; i++) {
         if (pilot.waiting_ns[i]) continue;
         pilot.waiting[i] = *m;
+        pilot.waiting[i].system = 0; /* it is from the autopilot */
         pilot.waiting[i].as.timesync.tc1[0] = (int64_t)(now_ns + pilot.ahead_ns + pilot.trip_ns / 2);
         pilot.waiting_ns[i] = now_ns + pilot.trip_ns;
         return;
@@ -226,9 +230,94 @@ static void test_texts(void **state)
     end();
 }
 
+static mavlink_message_t setting_of(const char *name, float value)
+{
+    mavlink_message_t m = {.id = MAVLINK_PARAM_SET};
+    m.as.param_set.target_system[0] = 1;
+    m.as.param_set.target_component[0] = PEER_COMPONENT;
+    m.as.param_set.param_value[0] = value;
+    memcpy(m.as.param_set.param_id, name, strlen(name)); /* up to 16 bytes */
+    return m;
+}
+
+/** Sets a setting and takes the answer. Returns the value in force; -1000: no answer. */
+static float set_to(const char *name, float value, uint8_t system, uint64_t *ms)
+{
+    mavlink_message_t m = setting_of(name, value);
+    m.system = m.component = system;
+    pilot.got[MAVLINK_PARAM_VALUE] = 0;
+    pilot_sends(&m);
+    pass(*ms, *ms + 50);
+    *ms += 50;
+    if (!pilot.got[MAVLINK_PARAM_VALUE]) return -1000.0f;
+    assert_int_equal(strncmp(pilot.value.as.param_value.param_id, name, 16), 0);
+    return pilot.value.as.param_value.param_value[0];
+}
+
+static void order(uint16_t command, uint8_t system, uint64_t *ms)
+{
+    mavlink_message_t m = {.id = MAVLINK_COMMAND_LONG, .system = system, .component = system};
+    m.as.command.command[0] = command;
+    m.as.command.target_system[0] = 1;
+    m.as.command.target_component[0] = PEER_COMPONENT;
+    pilot_sends(&m);
+    pass(*ms, *ms + 50);
+    *ms += 50;
+}
+
+/** Settings as parameters, and a reset: from the autopilot alone, in flight none but the reset. */
+static void test_orders(void **state)
+{
+    uint64_t ms = 3000;
+    (void)state;
+    begin(3);
+    links.control.value[CONTROL_RATE] = 50.0;
+    links.control.value[CONTROL_IMU_HZ] = 200.0;
+    pass(1000, 3000);
+    mavlink_message_t list = {.id = MAVLINK_PARAM_REQUEST_LIST};
+    list.as.param_list.target_system[0] = 1;
+    pilot_sends(&list);
+    pass(ms, ms + 100);
+    ms += 100;
+    assert_int_equal(pilot.got[MAVLINK_PARAM_VALUE], CONTROL_SETTINGS);
+    assert_int_equal(pilot.value.as.param_value.param_count[0], CONTROL_SETTINGS);
+    assert_true(set_to("VF_RATE", 30.0f, 1, &ms) == 30.0f && links.sender.settings.rate_hz == 30.0);
+    assert_int_equal(count_of("VF_RATE is 30"), 1);
+    assert_true(set_to("VF_RATE", 0.0f, 1, &ms) == 30.0f && count_of("VF_RATE refused: out of range") == 1);
+    assert_true(set_to("VF_CARRY", 0.5f, 1, &ms) == 0.0f);
+    assert_true(set_to("VF_OBSTACLES_M", 2.0f, 1, &ms) == 0.0f); /* without disparities */
+    assert_true(set_to("VF_NOTHING", 1.0f, 1, &ms) == -1000.0f);
+    assert_true(set_to("VF_RATE", 20.0f, 255, &ms) == -1000.0f && links.sender.settings.rate_hz == 30.0);
+    assert_true(set_to("VF_ORIGIN_LAT", 47.5f, 1, &ms) == 47.5f && links.origin.latitude_e7 == 475000000);
+    order(CONTROL_RESET, 255, &ms);
+    assert_int_equal(pilot.ack.as.ack.result[0], 2);
+    assert_int_equal(links_take_reset(&links), 0);
+    order(246, 1, &ms); /* a reboot is none of its commands */
+    assert_int_equal(pilot.ack.as.ack.result[0], 3);
+    pilot.mode = 128;
+    pass(ms, ms + 1100);
+    ms += 1100;
+    assert_true(set_to("VF_RATE", 20.0f, 1, &ms) == 30.0f && count_of("VF_RATE refused: in flight") == 1);
+    order(CONTROL_RESET, 1, &ms);
+    assert_true(pilot.ack.as.ack.result[0] == 0 && pilot.ack.as.ack.command[0] == CONTROL_RESET);
+    assert_int_equal(links_take_reset(&links), 1);
+    assert_int_equal(links_take_reset(&links), 0);
+    mavlink_message_t m = setting_of("VF_RATE", 25.0f); /* a ground station's that is signed, on the ground */
+    const control_sender_t sender = {.system = 1};
+    control_setting_t setting;
+    mavlink_message_t out[CONTROL_MESSAGES];
+    int n;
+    m.system = 255;
+    assert_int_equal(control_receive(&links.control, &m, &sender, out, &n, &setting), CONTROL_NOTHING);
+    m.is_signed = 1;
+    assert_int_equal(control_receive(&links.control, &m, &sender, out, &n, &setting), CONTROL_CHANGED);
+    assert_true(n == 1 && setting == CONTROL_RATE && links.control.value[CONTROL_RATE] == 25.0);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence), cmocka_unit_test(test_jump),
-                                       cmocka_unit_test(test_texts)};
+                                       cmocka_unit_test(test_texts), cmocka_unit_test(test_orders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
