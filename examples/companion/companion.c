@@ -276,6 +276,7 @@ static int open_library(struct companion *c)
                                                 .has_vision_position = s->has_vision_position,
                                                 .T_body_imu = c->T_body_imu,
                                                 .noise = noise_in_flight(c),
+                                                .is_north = s->is_north,
                                                 .stamp_sigma_s = s->delay_sigma_s};
     set_parameters(c);
     set_camera_pose(c);

@@ -14,6 +14,7 @@
 #include "examples/common/message.h"
 
 /* Values of MAVLink's enumerations. */
+enum { LOCAL_NED = 1, AUTOPILOT_ARDUPILOT = 3, AUTOPILOT_PX4 = 12 };
 enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 };
 
 #define SECOND_NS 1000000000u
@@ -69,7 +70,13 @@ static int send_stamped(links_t *l, const mavlink_message_t *messages, int count
     const uint64_t now_ns = clock_ns();
     for (int i = 0; i < l->count; i++) {
         if (!peer_takes_stamps(&l->peer[i], now_ns)) continue;
-        for (int k = 0; k < count; k++) is_out |= send_to(&l->peer[i], &messages[k]) && !k;
+        for (int k = 0; k < count; k++) {
+            mavlink_message_t m = messages[k];
+            /* PX4 fuses such a yaw beside GPS; ArduPilot takes LOCAL_FRD alone */
+            if (l->sender.settings.is_north && l->peer[i].autopilot == AUTOPILOT_PX4 && m.id == MAVLINK_ODOMETRY)
+                m.as.odometry.frame_id[0] = LOCAL_NED;
+            is_out |= send_to(&l->peer[i], &m) && !k;
+        }
     }
     return is_out;
 }
@@ -279,6 +286,16 @@ static void take_iio(links_t *l, uint64_t now_ns)
     if (notice) report(l, NOTICE_DEVICE, SEVERITY_INFO, notice);
 }
 
+/** ArduPilot takes the least of arrival less stamp for the offset of clocks: the least lag has to be constant. */
+static void set_lag(links_t *l)
+{
+    uint64_t lag_ns = 0;
+    for (int i = 0; i < l->count; i++)
+        if (l->peer[i].has_autopilot && l->peer[i].autopilot == AUTOPILOT_ARDUPILOT)
+            lag_ns = l->peer[0].settings.wants_imu ? SENDER_LAG_IMU_NS : SENDER_LAG_NS;
+    l->sender.settings.lag_ns = lag_ns;
+}
+
 static void service(links_t *l)
 {
     mavlink_message_t out[PEER_MESSAGES + SENDER_MESSAGES];
@@ -299,6 +316,7 @@ static void service(links_t *l)
         report_changes(l, i, now_ns);
         if (!link_waits(&l->peer[i].link) && control_next(&l->control, i, out)) send_to(&l->peer[i], out);
     }
+    set_lag(l);
     send_notices(l, now_ns);
     if (now_ns >= sender_next_ns(&l->sender)) send_stamped(l, out, sender_tick(&l->sender, &l->samples, now_ns, out));
 }

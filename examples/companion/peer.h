@@ -9,7 +9,8 @@
  *
  * Stamps are those of the companion's clock, with which TIMESYNC is answered, and the autopilot adds its own offset. It
  * can once it knows its offset: PX4 after 500 answers within 10 ms (src/lib/timesync), before which it takes the time
- * at which a message comes; ArduPilot from the first message on. Nothing that has a stamp is to be sent before.
+ * at which a message comes; ArduPilot from the first message on, as the least of arrival less stamp. Nothing that has a
+ * stamp is to be sent before.
  */
 #ifndef COMPANION_PEER_H
 #define COMPANION_PEER_H

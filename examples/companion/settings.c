@@ -48,6 +48,7 @@ static const char help[] =
     "  --vision-position VISION_POSITION_ESTIMATE, too\n"
     "  --obstacles[=M]   OBSTACLE_DISTANCE: what lies within M metres of the vehicle's height; 1. Needs a build with\n"
     "                    disparities (VFRONT_DENSE)\n"
+    "  --north           x of the local frame is north, by the autopilot's ATTITUDE at the first state, on the ground\n"
     "  --origin LAT,LON,ALT  SET_GPS_GLOBAL_ORIGIN [degrees, m above sea], which ArduPilot needs\n"
     "  --answers N       TIMESYNC answers before the autopilot can relate stamps; PX4 needs 500 (50 s), ArduPilot "
     "none\n"
@@ -196,11 +197,9 @@ static int set_flag(struct settings *s, const char *name)
         const char *name;
         int *flag;
         int value;
-    } known[] = {{"--fast", &s->is_fast, 1},
-                 {"--vision-position", &s->has_vision_position, 1},
-                 {"--quiet", &s->quiet, 1},
-                 {"--no-carry", &s->has_carry, 0},
-                 {"--check", &s->is_check, 1}};
+    } known[] = {{"--fast", &s->is_fast, 1},   {"--vision-position", &s->has_vision_position, 1},
+                 {"--quiet", &s->quiet, 1},    {"--no-carry", &s->has_carry, 0},
+                 {"--north", &s->is_north, 1}, {"--check", &s->is_check, 1}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
         *known[i].flag = known[i].value;

@@ -373,7 +373,8 @@ def in_flight(companion):
     apart, turned = max(abs(a - b) for a, b in zip((first.x, first.y, first.z), position)), abs(math.atan2(R[1][0], R[0][0]) - yaw)
     print(f"a start in flight: {apart:.3f} m, {math.degrees(turned):.2f} degrees from the autopilot's pose, deviations {math.sqrt(first.pose_covariance[0]):.2f} m, "
           f"{math.degrees(math.sqrt(first.pose_covariance[20])):.1f} degrees")
-    expect(apart < 1e-3 and turned < 1e-3 and first.quality > 0, "the autopilot's pose does not go on")
+    # the first message is of some 10 ms after the first state
+    expect(apart < 0.1 and turned < 0.05 and first.quality > 0, "the autopilot's pose does not go on")
     expect(0.38 < math.sqrt(first.pose_covariance[0]) < 0.45 and 0.9 < math.degrees(math.sqrt(first.pose_covariance[20])) < 2.0, "deviations")
 
 

@@ -4,6 +4,7 @@
  * a clock that it sets: what an operator is told.
  */
 #include <arpa/inet.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -37,7 +38,9 @@ static struct pilot {
     mavlink_message_t waiting[8]; /* its answers under way */
     uint64_t waiting_ns[8];
     int got[512];
-    mavlink_message_t value, ack; /* last PARAM_VALUE, COMMAND_ACK */
+    mavlink_message_t odometry;
+    uint64_t youngest_ns, oldest_ns; /* ages of ODOMETRY as it came */
+    mavlink_message_t value, ack;    /* last PARAM_VALUE, COMMAND_ACK */
 } pilot;
 
 static void begin(int kind)
@@ -79,6 +82,12 @@ static void pilot_sends(mavlink_message_t *m)
 static void pilot_takes(const mavlink_message_t *m, uint64_t now_ns)
 {
     pilot.got[m->id]++;
+    if (m->id == MAVLINK_ODOMETRY) {
+        const uint64_t age_ns = now_ns - m->as.odometry.time_usec[0] * 1000u;
+        pilot.odometry = *m;
+        if (!pilot.youngest_ns || age_ns < pilot.youngest_ns) pilot.youngest_ns = age_ns;
+        if (age_ns > pilot.oldest_ns) pilot.oldest_ns = age_ns;
+    }
     if (m->id == MAVLINK_PARAM_VALUE) pilot.value = *m;
     if (m->id == MAVLINK_COMMAND_ACK) pilot.ack = *m;
     if (m->id == MAVLINK_STATUSTEXT && pilot.texts < TEXTS) {
@@ -315,9 +324,55 @@ static void test_orders(void **state)
     end();
 }
 
+/** With north PX4 gets LOCAL_NED, beside which it fuses GPS; ArduPilot, which takes nothing else, LOCAL_FRD, and every
+ *  message 10 ms old. */
+static void test_frames(void **state)
+{
+    static const int kind[] = {12, 3}, frame[] = {1, 20};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        begin(kind[i]);
+        links.peer[0].settings.answers = 0;
+        links.sender.settings = (sender_settings_t){.rate_hz = 50.0, .carries_on = 1, .T_body_imu = pose_identity};
+        links.sender.settings.stamp_sigma_s = 1e-3;
+        links.sender.settings.is_north = 1;
+        links.sender.settings.noise = (vfront_imu_noise_t){.gyro_density = 1e-3,
+                                                           .accel_density = 1e-2,
+                                                           .gyro_walk = 1e-5,
+                                                           .accel_walk = 1e-4,
+                                                           .gyro_limit_rad_s = 30.0,
+                                                           .accel_limit_m_s2 = 150.0,
+                                                           .rate_hz = 200.0,
+                                                           .gravity_m_s2 = 9.81};
+        for (uint64_t ms = 1000; ms < 4000; ms++) {
+            pass(ms, ms + 1);
+            if (ms % 50 == 0) {
+                mavlink_message_t m = {.id = MAVLINK_ATTITUDE};
+                m.as.attitude.yaw[0] = 0.75f;
+                pilot_sends(&m);
+            }
+            const vfront_imu_t sample = {.t_ns = ms * MS, .accel_m_s2 = {0.0, 0.0, 9.81}};
+            if (ms % 5 == 0) links_add_sample(&links, &sample);
+            vfront_nav_t nav = {
+                .t_ns = ms * MS - 35 * MS, .state = VFRONT_NAV_GOOD, .quality = 80, .q_odom_imu = {1.0}};
+            for (int k = 0; k < 15; k++) nav.covariance[odometry_index(15, k, k)] = 1e-4;
+            if (ms > 1500 && ms % 33 == 0) links_state(&links, &nav);
+        }
+        assert_true(pilot.got[MAVLINK_ODOMETRY] > 60);
+        assert_int_equal(pilot.odometry.as.odometry.frame_id[0], frame[i]);
+        const float *q = pilot.odometry.as.odometry.q; /* x forward, y right, z down of the mount: as it is */
+        assert_true(fabs(2.0 * atan2((double)q[3], (double)q[0]) - 0.75) < 1e-3 ||
+                    fabs(2.0 * atan2((double)q[2], (double)q[1]) - 0.75) < 1e-3);
+        REQUIRE(kind[i] == 12 || (pilot.youngest_ns >= 9 * MS && pilot.oldest_ns <= 16 * MS), "%.1f to %.1f ms ",
+                1e-6 * (double)pilot.youngest_ns, 1e-6 * (double)pilot.oldest_ns);
+        end();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence), cmocka_unit_test(test_jump),
-                                       cmocka_unit_test(test_texts), cmocka_unit_test(test_orders)};
+                                       cmocka_unit_test(test_texts), cmocka_unit_test(test_orders),
+                                       cmocka_unit_test(test_frames)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
