@@ -425,7 +425,9 @@ static void flush(link_t *l)
         recorder_mavlink(l->recorder, clock_ns(), l->number, 1, l->out, l->out_count);
         l->sent++;
         l->sent_bytes += l->out_count;
-        l->states_sent += m.id == MAVLINK_ODOMETRY;
+        if (m.id != MAVLINK_ODOMETRY) continue;
+        l->states_sent++;
+        l->state_age_ns = clock_ns() - m.as.odometry.time_usec[0] * 1000u;
     }
 }
 

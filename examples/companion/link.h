@@ -60,6 +60,7 @@ typedef struct link {
     uint64_t sent;     /**< Messages. */
     uint64_t sent_bytes;
     uint64_t dropped;             /**< Messages for which there was no device; those that waited in vain: outbox. */
+    uint64_t state_age_ns;        /**< Age of the last ODOMETRY as it went. */
     uint64_t states, states_sent; /**< ODOMETRY: that was to go, that went. */
     uint64_t errors;              /**< Failed reads and writes. */
     uint64_t lost;                /**< Messages of the last sender that are missing by its sequence. */

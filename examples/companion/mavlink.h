@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * MAVLink 2: the messages between a companion and an autopilot, encoder and parser. Fields, their order on the wire and
- * the extra byte of the checksum are those of common.xml; meanings and units of fields are in that document.
+ * the extra byte of the checksum are those of common.xml, of EKF_STATUS_REPORT of ardupilotmega.xml; meanings and units
+ * of fields are in those documents.
  *
  * Frame: 0xFD, length, incompatibility flags, compatibility flags, sequence, system, component, id (3 bytes, low byte
  * first), payload without its trailing zeros (one byte at least), CRC-16/MCRF4XX over all but the first byte and over
@@ -60,6 +61,10 @@
     F(S, u16, fields_updated, 1) E(S, u8, id, 1)
 #define MAVLINK_TIMESYNC_FIELDS(F, E, S) \
     F(S, i64, tc1, 1) F(S, i64, ts1, 1) E(S, u8, target_system, 1) E(S, u8, target_component, 1)
+#define MAVLINK_EKF_STATUS_REPORT_FIELDS(F, E, S) \
+    F(S, f32, velocity_variance, 1) F(S, f32, pos_horiz_variance, 1) F(S, f32, pos_vert_variance, 1) \
+    F(S, f32, compass_variance, 1) F(S, f32, terrain_alt_variance, 1) F(S, u16, flags, 1) \
+    E(S, f32, airspeed_variance, 1)
 #define MAVLINK_ESTIMATOR_STATUS_FIELDS(F, E, S) \
     F(S, u64, time_usec, 1) F(S, f32, vel_ratio, 1) F(S, f32, pos_horiz_ratio, 1) F(S, f32, pos_vert_ratio, 1) \
     F(S, f32, mag_ratio, 1) F(S, f32, hagl_ratio, 1) F(S, f32, tas_ratio, 1) F(S, f32, pos_horiz_accuracy, 1) \
@@ -92,6 +97,7 @@
     M(VISION_POSITION_ESTIMATE, 102, 158, vision_position) \
     M(HIGHRES_IMU, 105, 93, highres_imu) \
     M(TIMESYNC, 111, 34, timesync) \
+    M(EKF_STATUS_REPORT, 193, 71, ekf) \
     M(ESTIMATOR_STATUS, 230, 163, estimator) \
     M(STATUSTEXT, 253, 83, text) \
     M(OBSTACLE_DISTANCE, 330, 23, obstacles) \

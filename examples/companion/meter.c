@@ -124,6 +124,9 @@ void meter_print(const meter_t *m, uint64_t skipped, links_t *l, int is_last)
                 share[1], share[2], memory_kb() / 1024);
         return;
     }
+    char given[LINKS_SUMMARY];
+    links_summary(l, given);
+    printf("%s\n", given);
     printf("frames %" PRIu64 ", refused %" PRIu64 ", passed over %" PRIu64 ", with a state %" PRIu64 "\n", m->frames,
            m->refused, skipped, m->states);
     printf("messages: %" PRIu64 " ODOMETRY, of which %" PRIu64 " carried on between frames; %" PRIu64

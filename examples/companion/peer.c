@@ -9,7 +9,8 @@
 enum { AUTOPILOT_ARDUPILOT = 3, AUTOPILOT_NONE = 8 };
 enum { COMMAND_MESSAGE_INTERVAL = 511, RESULT_ACCEPTED = 0, RESULT_IN_PROGRESS = 5 };
 enum { AUTOPILOT_PX4 = 12, MODE_SAFETY_ARMED = 128 };
-enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f }; /* bits of fields_updated: what is wanted of it */
+enum { ESTIMATOR_POSITION = 8 | 16, ESTIMATOR_CONSTANT = 128 }; /* flags of both autopilots */
+enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f };                   /* bits of fields_updated: what is wanted of it */
 
 #define REQUEST_NS 100000000u   /* between requests of TIMESYNC */
 #define INTERVAL_NS 1000000000u /* between requests of the IMU */
@@ -176,6 +177,36 @@ static void take_accuracy(peer_t *p, const mavlink_message_t *m, uint64_t now_ns
     p->accuracy_ns = now_ns;
 }
 
+static void take_estimator(peer_t *p, const mavlink_message_t *m, uint64_t now_ns)
+{
+    const int is_px4 = m->id == MAVLINK_ESTIMATOR_STATUS;
+    const uint16_t flags = is_px4 ? m->as.estimator.flags[0] : m->as.ekf.flags[0];
+    const float ratio[3] = {is_px4 ? m->as.estimator.pos_horiz_ratio[0] : m->as.ekf.pos_horiz_variance[0],
+                            is_px4 ? m->as.estimator.pos_vert_ratio[0] : m->as.ekf.pos_vert_variance[0],
+                            is_px4 ? m->as.estimator.vel_ratio[0] : m->as.ekf.velocity_variance[0]};
+    for (int i = 0; i < 3; i++) p->estimator.ratio[i] = isfinite(ratio[i]) ? (double)ratio[i] : 0.0;
+    p->estimator.has_position = (flags & ESTIMATOR_POSITION) != 0 && !(flags & ESTIMATOR_CONSTANT);
+    p->estimator.t_ns = now_ns;
+}
+
+const char *peer_decision(const peer_t *p, uint64_t now_ns, char text[PEER_DECISION])
+{
+    static const char *const name[] = {"position", "height", "velocity"};
+    const peer_estimator_t *e = &p->estimator;
+    int worst = 0;
+    if (!e->t_ns || now_ns > e->t_ns + PEER_ACCURACY_NS) return "its estimator is not heard";
+    for (int i = 1; i < 3; i++)
+        if (e->ratio[i] > e->ratio[worst]) worst = i;
+    if (e->ratio[worst] >= 1.0)
+        snprintf(text, PEER_DECISION, "its estimator refuses %s: %.1f gates off", name[worst],
+                 fmin(e->ratio[worst], 999.0));
+    else if (!e->has_position)
+        return "its estimator has no position";
+    else
+        snprintf(text, PEER_DECISION, "accepted, %.2f gates off at most", e->ratio[worst]);
+    return text;
+}
+
 const peer_motion_t *peer_motion(const peer_motions_t *motions, uint64_t t_ns)
 {
     const uint32_t held = motions->count < PEER_MOTIONS ? motions->count : PEER_MOTIONS;
@@ -214,7 +245,11 @@ int peer_receive(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, imu_buf
     case MAVLINK_RAW_IMU: take_raw(p, m, now_ns, samples); return 0;
     case MAVLINK_ATTITUDE:
     case MAVLINK_LOCAL_POSITION_NED: take_motion(p, m, now_ns); return 0;
-    case MAVLINK_ESTIMATOR_STATUS: take_accuracy(p, m, now_ns); return 0;
+    case MAVLINK_ESTIMATOR_STATUS:
+        take_accuracy(p, m, now_ns);
+        take_estimator(p, m, now_ns);
+        return 0;
+    case MAVLINK_EKF_STATUS_REPORT: take_estimator(p, m, now_ns); return 0;
     case MAVLINK_COMMAND_ACK: take_ack(p, m); return 0;
     default: return 0;
     }
@@ -250,7 +285,7 @@ static void ask_imu(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
     p->next_interval_ns = now_ns + INTERVAL_NS;
 }
 
-/** Attitude, position and, of PX4, their accuracy. Returns their number. */
+/** Attitude, position and what its estimator makes of them. Returns their number. */
 static int ask_motion(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
 {
     int n = 0;
@@ -259,6 +294,7 @@ static int ask_motion(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
     ask_message(p, MAVLINK_ATTITUDE, MOTION_HZ, &out[n++]);
     ask_message(p, MAVLINK_LOCAL_POSITION_NED, MOTION_HZ, &out[n++]);
     if (p->autopilot == AUTOPILOT_PX4) ask_message(p, MAVLINK_ESTIMATOR_STATUS, ACCURACY_HZ, &out[n++]);
+    if (p->autopilot == AUTOPILOT_ARDUPILOT) ask_message(p, MAVLINK_EKF_STATUS_REPORT, ACCURACY_HZ, &out[n++]);
     p->next_motion_ns = now_ns + MOTION_NS;
     return n;
 }

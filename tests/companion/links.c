@@ -369,10 +369,58 @@ static void test_frames(void **state)
     }
 }
 
+static void estimator_reports(float ratio, uint16_t flags)
+{
+    mavlink_message_t m = {.id = MAVLINK_EKF_STATUS_REPORT};
+    m.as.ekf.pos_horiz_variance[0] = 0.125f;
+    m.as.ekf.velocity_variance[0] = ratio;
+    m.as.ekf.flags[0] = flags;
+    pilot_sends(&m);
+}
+
+/** The first line of console and page: what the autopilot gets, and what its own estimator makes of it. */
+static void test_summary(void **state)
+{
+    char text[LINKS_SUMMARY];
+    (void)state;
+    begin(3);
+    pass(1000, 1100);
+    links_summary(&links, text);
+    assert_string_equal(text, "link 1: ArduPilot: rate not known yet");
+    pass(1100, 7000);
+    links_summary(&links, text);
+    assert_string_equal(text, "link 1: ArduPilot gets nothing: no state is sent");
+    for (uint64_t ms = 7000; ms < 17000; ms += 25) {
+        mavlink_message_t m = {.id = MAVLINK_ODOMETRY};
+        m.as.odometry.time_usec[0] = ms * 1000u - 12000u;
+        links_send(&links, &m);
+        pass(ms, ms + 25);
+    }
+    links_summary(&links, text);
+    assert_string_equal(text, "link 1: ArduPilot gets 40 of 40 Hz, 11 ms old; its estimator is not heard");
+    estimator_reports(0.25f, 1 | 8);
+    pass(17000, 17010);
+    links_summary(&links, text);
+    assert_non_null(strstr(text, "11 ms old; accepted, 0.25 gates off at most"));
+    estimator_reports(1.5f, 1 | 8);
+    pass(17010, 17020);
+    links_summary(&links, text);
+    assert_non_null(strstr(text, "; its estimator refuses velocity: 1.5 gates off"));
+    estimator_reports(0.0f, 1 | 8 | 128);
+    pass(17020, 17030);
+    links_summary(&links, text);
+    assert_non_null(strstr(text, "; its estimator has no position"));
+    pilot.kind = 0; /* its heartbeats stop */
+    pass(17030, 24000);
+    links_summary(&links, text);
+    assert_non_null(strstr(text, "gets nothing: no heartbeat"));
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence), cmocka_unit_test(test_jump),
-                                       cmocka_unit_test(test_texts), cmocka_unit_test(test_orders),
-                                       cmocka_unit_test(test_frames)};
+                                       cmocka_unit_test(test_texts),   cmocka_unit_test(test_orders),
+                                       cmocka_unit_test(test_frames),  cmocka_unit_test(test_summary)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

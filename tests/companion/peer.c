@@ -304,14 +304,14 @@ static void test_requests(void **state)
     for (int i = 0; i < 9; i++) assert_int_equal(serve(t + (uint64_t)i * 100 * MS), 0);
     begin(1);
     heartbeat(3, t);
-    assert_int_equal(peer_tick(&peer, t, out), 4);
+    assert_int_equal(peer_tick(&peer, t, out), 5);
     assert_true(out[1].as.command.param1[0] == 27.0f);
     begin(0);
     heartbeat(3, t);
-    assert_int_equal(peer_tick(&peer, t, out), 3); /* of ArduPilot no accuracy: it has none */
+    assert_int_equal(peer_tick(&peer, t, out), 4); /* of ArduPilot EKF_STATUS_REPORT */
     move(t + 500 * MS);
     for (int i = 6; i < 14; i++) assert_int_equal(serve(t + (uint64_t)i * 100 * MS), 0);
-    assert_int_equal(serve(t + 1600 * MS), 2); /* a second of silence */
+    assert_int_equal(serve(t + 1600 * MS), 3); /* a second of silence */
 }
 
 static void test_motion(void **state)
