@@ -144,13 +144,19 @@ static int open_rig(struct companion *c)
         message(CONTINUE, "no --rig: body axes are taken to be the IMU's, x forward, y left, z up");
     }
     if (error) return message(EXIT_RIG, "%s", error);
-    if (!s->imu_is_autopilots && !s->iio && !source_has_samples(c->source))
+    if (c->rig.camera[0].fx_px == 0.0) return message(EXIT_RIG, "%s: camera 0 is not calibrated", s->source);
+    const int has_none = !s->imu_is_autopilots && !s->iio && !source_has_samples(c->source);
+    if (has_none && s->is_alone) {
+        memset(&c->rig.imu, 0, sizeof c->rig.imu);
+        message(CONTINUE, "no IMU: a state by two cameras, without up");
+        return CONTINUE;
+    }
+    if (has_none)
         return message(EXIT_RIG,
                        "%s: no samples of an IMU, without which there is no state; --imu autopilot or iio:DEVICE",
                        s->source);
     if (!(c->rig.imu.rate_hz > 0.0))
         return message(EXIT_RIG, "%s: the noise of the IMU is not known: give it in section imu0 of --rig", s->source);
-    if (c->rig.camera[0].fx_px == 0.0) return message(EXIT_RIG, "%s: camera 0 is not calibrated", s->source);
     return CONTINUE;
 }
 

@@ -511,6 +511,7 @@ void links_summary(links_t *l, char text[LINKS_SUMMARY])
     size_t used = 0;
     *text = '\0';
     pthread_mutex_lock(&l->lock);
+    if (!l->count) snprintf(text, LINKS_SUMMARY, "no link");
     for (int i = 0; i < l->count; i++) {
         summarize(l, i, clock_ns(), one);
         used += (size_t)snprintf(text + used, LINKS_SUMMARY - used, "%s%s", used ? "; " : "", one);

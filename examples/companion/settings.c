@@ -38,7 +38,8 @@ static const char help[] =
     "\n"
     "out:\n"
     "  --link LINK       udp:HOST:PORT[:LOCAL], udpin:PORT, tcp:HOST:PORT, serial:DEVICE:BAUD or file:PATH; up to 4 "
-    "times\n"
+    "times;\n"
+    "                    none: pictures, tracks and state for --view alone, also without an IMU\n"
     "  --key FILE        sign all messages, take signed ones alone: 32 bytes, or 64 hexadecimal digits\n"
     "  --system N        system id of the autopilot; 1\n"
     "  --rate HZ         most ODOMETRY messages a second, 1..100; 50: frames of 30 Hz as they are, of 20 Hz one in "
@@ -100,6 +101,7 @@ static int set_checkpoint(struct settings *s, const char *text) { return s->chec
 
 static int set_link(struct settings *s, const char *text)
 {
+    if (strcmp(text, "none") == 0) return s->is_alone = 1, CONTINUE;
     if (s->links == LINKS_MAX) return message(EXIT_USAGE, "--link: at most %d links", LINKS_MAX);
     s->link[s->links++] = text;
     return CONTINUE;
@@ -259,7 +261,10 @@ int settings_read(struct settings *s, int count, char **word)
     }
     s->delay_sigma_s *= 1e-3;
     s->imu_delay_s *= 1e-3;
-    if (!s->links) return message(EXIT_USAGE, "--link is missing: where the messages go; --help lists all options");
+    if (s->links && s->is_alone) return message(EXIT_USAGE, "--link none: beside another link");
+    if (s->is_alone && s->imu_is_autopilots) return message(EXIT_USAGE, "--link none: no autopilot, no IMU of it");
+    if (!s->links && !s->is_alone)
+        return message(EXIT_USAGE, "--link is missing: where the messages go; --help lists all options");
     if (s->is_fast && (s->imu_is_autopilots || s->iio))
         return message(EXIT_USAGE, "--fast: no IMU but the source's: the time of any other is the machine's");
     if (s->slow > 1 && s->iio) return message(EXIT_USAGE, "--slow: no IMU of iio: its time is the machine's");

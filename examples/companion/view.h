@@ -25,6 +25,7 @@
 #define VIEW_PERIOD_NS 190000000u  /* least time between two pictures: 5 Hz */
 #define VIEW_ACTIVE_NS 2000000000u /* time after a request during which someone looks */
 #define VIEW_IDLE_NS 10000000000u  /* a connection on which nothing goes on for that long is closed */
+#define VIEW_TOTAL_NS 20000000000u /* longest time of a request and its answer: 20 KB a second */
 #define VIEW_WIDTH 640             /* picture at most; larger ones are made smaller by a whole factor */
 #define VIEW_HEIGHT 480
 #define VIEW_TEXT 65536 /* bytes of JSON at most */
@@ -51,6 +52,7 @@ typedef struct view_client {
     int buffer;  /**< Held by it; -1: none. */
     int is_last; /**< 1: closed after this answer. */
     uint64_t seen_ns;
+    uint64_t begin_ns; /**< Of the request under way; 0: none. */
 } view_client_t;
 
 /** Picture and its company, beside the result. */

@@ -145,12 +145,13 @@ def option_faults(companion, folder):
     hole.write_text("imu0:\n  gyroscope_noise_density: 1e-3\n")
     link = ("--link", f"file:{folder}/x")
     cases = [(2, "--link"), (2, "--nonsense", *link), (2, "--rate", "0", *link), (2, "--rate", "nan", *link), (2, "--origin", "91,0,0", *link), (2, "--set", "windows=1", *link),
-             (2, "--imu", "mine", *link), (2, "word", *link), (2, "--fast", "--imu", "autopilot", *link), (3, "--link", "udp:nowhere"), (3, "--link", f"udp:127.0.0.1:9:{port}"),
+             (2, "--imu", "mine", *link), (2, "word", *link), (2, "--link", "none", *link), (2, "--link", "none", "--imu", "autopilot"), (2, "--fast", "--imu", "autopilot", *link), (3, "--link", "udp:nowhere"), (3, "--link", f"udp:127.0.0.1:9:{port}"),
              (3, "--link", "serial:/dev/null:57600"), (3, "--key", str(folder / "nothing"), *link), (4, "--source", str(folder / "nothing"), *link), (4, "--rig", str(missing), *link), (4, "--rig", str(hole), *link), (2,)]
     for code, *words in cases:
         done = run(companion, *words, code=code)
         expect(done.stderr.count("companion: ") >= 1 and len(done.stderr.splitlines()) <= 2, f"{words}: {done.stderr!r}")
     expect("--link" in run(companion, "--help").stdout, "--help")
+    expect("no link\n" in run(companion, "--source", SOURCE, "--fast", "--frames", "4", "--link", "none").stdout, "--link none")
 
 
 RIG = """body:
