@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "examples/replay/calibration.h"
@@ -109,6 +110,24 @@ static void take_sample(void *context, const vfront_imu_t *sample)
     if (c->settings.is_fast) links_service(&links);
 }
 
+/** 1: the source is a camera that is not there, as where the machine has just begun. */
+static int is_missing(const struct companion *c, const char *error)
+{
+    return error && strncmp(c->settings.source, "v4l2:", 5) == 0 && strstr(error, strerror(ENOENT)) &&
+           (!c->settings.rig || access(c->settings.rig, R_OK) == 0);
+}
+
+/** A second in which the links go on. */
+static void wait_a_second(void)
+{
+    const uint64_t end_ns = clock_ns() + SECOND_NS;
+    watchdog_alive();
+    while (!stopped && clock_ns() < end_ns) {
+        links_service(&links);
+        clock_sleep_until_ns(clock_ns() + 10 * WAIT_NS);
+    }
+}
+
 static int open_source(struct companion *c)
 {
     const struct settings *s = &c->settings;
@@ -123,6 +142,18 @@ static int open_source(struct companion *c)
                                         .take = take_sample,
                                         .context = c};
     const char *error = source_open(&c->source, &settings);
+    if (is_missing(c, error)) {
+        message(CONTINUE, "%s; it is tried again every second", error);
+        links_report(&links, NOTICE_PICTURES, SEVERITY_ERROR, "vision: a camera is not there");
+        watchdog_ready();
+    }
+    while (is_missing(c, error) && !stopped) {
+        wait_a_second();
+        source_close(c->source);
+        c->source = NULL;
+        error = source_open(&c->source, &settings);
+    }
+    if (stopped && error) return EXIT_DONE;
     if (error) return message(EXIT_SOURCE, "%s", error);
     c->rig = *source_rig(c->source);
     return CONTINUE;

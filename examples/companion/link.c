@@ -53,8 +53,8 @@ static int is_there(const link_t *l)
 static void lose(link_t *l)
 {
     l->errors++;
-    if (!is_reopened(l) || l->fd < 0) return;
-    close(l->fd);
+    if (!is_reopened(l)) return;
+    if (l->fd >= 0) close(l->fd);
     l->fd = -1;
     l->out_count = 0;
     l->is_connecting = 0;
@@ -219,13 +219,19 @@ static const char *open_device(link_t *l)
 {
     struct termios t;
     speed_t speed = B0;
+    errno = 0;
     if (!speed_of(l->baud, &speed))
         return message_text(
             "--link %s: %d baud: not one of 9600, 19200, 38400, 57600, 115200, 230400, 460800, 500000, 576000, "
             "921600, 1000000, 1500000, 2000000, 3000000, 4000000",
             l->name, l->baud);
     l->fd = open(l->path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-    if (l->fd < 0) return message_text("--link %s: %s", l->name, strerror(errno));
+    if (l->fd < 0) {
+        const int error = errno;
+        const char *fault = message_text("--link %s: %s", l->name, strerror(error));
+        errno = error;
+        return fault;
+    }
     if (tcgetattr(l->fd, &t) != 0) return message_text("--link %s: no serial device: %s", l->name, strerror(errno));
     cfmakeraw(&t);
     t.c_cflag |= CLOCAL | CREAD;
@@ -247,7 +253,11 @@ static const char *open_serial(link_t *l, const char *text)
     if ((size_t)(colon - text) >= sizeof l->path) return message_text("--link %s: the name is too long", l->name);
     snprintf(l->path, sizeof l->path, "%.*s", (int)(colon - text), text);
     l->baud = (int)baud;
-    return open_device(l);
+    l->kind = LINK_SERIAL;
+    const char *fault = open_device(l);
+    if (!fault || l->fd >= 0 || errno != ENOENT) return fault;
+    lose(l); /* not there yet: it is tried again */
+    return NULL;
 }
 
 /* ---- all kinds --------------------------------------------------------------------------------------------------- */

@@ -184,6 +184,35 @@ def rigs_with_holes(companion, folder):
     rig(6, "vfront_init: VFRONT_E_CALIBRATION", lambda text: text.replace("intrinsics: [200, 200,", "intrinsics: [2e9, 200,", 1))
 
 
+def files_to_begin_with(companion):
+    """The rig that is installed is one; the parameters of both autopilots are laid out as ground stations read them, none twice, and as README has them."""
+    here = pathlib.Path(__file__).resolve().parents[2] / "examples/companion"
+    done = run(companion, "--source", "synthetic:640x480", "--fast", "--frames", "2", "--rig", str(here / "rig.yaml"), "--link", "none")
+    expect("frames 2" in done.stdout, f"rig.yaml: {done.stderr}")
+    px4 = [line.split("\t") for line in (here / "px4.params").read_text().splitlines() if not line.startswith("#")]
+    expect(all(len(row) == 5 and row[:2] == ["1", "1"] and row[4] == ("9" if "." in row[3] else "6") and float(row[3]) >= 0 for row in px4), f"px4.params: {px4}")
+    ardupilot = [line.split() for line in (here / "ardupilot.parm").read_text().splitlines() if not line.startswith("#")]
+    expect(all(len(row) == 2 and float(row[1]) >= 0 for row in ardupilot), f"ardupilot.parm: {ardupilot}")
+    page = (here / "README.md").read_text()
+    for names in [row[2] for row in px4], [row[0] for row in ardupilot]:
+        expect(len(names) == len(set(names)) and all(re.fullmatch("[A-Z0-9_]{3,16}", name) for name in names), f"{names}")
+    values = {row[2]: float(row[3]) for row in px4} | {row[0]: float(row[1]) for row in ardupilot}
+    for name, value in re.findall(r"`((?:EKF2|VISO)_\w+)` (\d+)", page):
+        expect(values.get(name) == float(value) or name == "VISO_DELAY_MS", f"README has {name} {value}, the file {values.get(name)}")
+    expect(values["VISO_DELAY_MS"] == round(10 + 256 * 10 / 921.6), "VISO_DELAY_MS") # 10 bits a byte
+
+
+def waits_for_a_camera(companion, folder):
+    """A video device that is not there is waited for, with a word; ctrl-C ends that."""
+    (folder / "rig.yaml").write_text(RIG)
+    process = subprocess.Popen([companion, "--source", "v4l2:/dev/not_there", "--rig", str(folder / "rig.yaml"), "--imu", "autopilot", "--link", "file:/dev/null"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.5)
+    expect(process.poll() is None, "a camera that is not there ends it")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    expect(process.returncode == 0 and err.count("it is tried again every second") == 1 and "a camera is not there" in err, f"a camera that is not there: {process.returncode} {err}")
+
+
 def goes_on(companion, folder):
     """What the system does not give is reported once, and the flight goes on: priority, memory, disk, the file of a restart. A port that is taken ends it."""
     def denied():
@@ -436,6 +465,8 @@ def main():
         against_replay(companion, replay, pathlib.Path(folder))
         option_faults(companion, pathlib.Path(folder))
         rigs_with_holes(companion, pathlib.Path(folder))
+        files_to_begin_with(companion)
+        waits_for_a_camera(companion, pathlib.Path(folder))
         goes_on(companion, pathlib.Path(folder))
         with_the_autopilots_imu(companion, replay, pathlib.Path(folder))
         again(companion, pathlib.Path(folder), over_loopback(companion, replay, pathlib.Path(folder)))

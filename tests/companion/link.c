@@ -141,7 +141,6 @@ static void test_bad_names(void **state)
                                         "serial:/dev/null",
                                         "serial::9600",
                                         "serial:/dev/null:57600",
-                                        "serial:/nowhere/tty:57600",
                                         "serial:/dev/null:1234",
                                         "serial:/dev/null:57600x",
                                         "file:",
@@ -241,6 +240,32 @@ static void test_serial(void **state)
     assert_int_equal(l.fd, -1);
     assert_int_equal(printed, 1);
     link_close(&l);
+}
+
+/** A device that is not there yet is waited for, and reported. */
+static void test_not_there_yet(void **state)
+{
+    static link_t l;
+    char spec[96], folder[64], name[80];
+    mavlink_message_t m = attitude(0.5f);
+    (void)state;
+    assert_non_null(mkdtemp(temporary(folder, "link")));
+    snprintf(name, sizeof name, "%s/tty", folder);
+    snprintf(spec, sizeof spec, "serial:%s:57600", name);
+    clock_set_ns(1000000000u);
+    assert_null(link_open(&l, spec));
+    assert_int_equal(link_send(&l, &m), 0);
+    assert_non_null(strstr(link_maintain(&l), "is gone; it is tried again every second"));
+    char other[96];
+    const int master = terminal(__func__, other, sizeof other);
+    assert_true(symlink(ptsname(master), name) == 0);
+    clock_set_ns(2100000000u);
+    assert_non_null(strstr(link_maintain(&l), "is back"));
+    assert_int_equal(link_send(&l, &m), 1);
+    link_close(&l);
+    close(master);
+    unlink(name);
+    rmdir(folder);
 }
 
 /** A device that went away is opened again once it is back: its name leads to another terminal then. */
@@ -605,7 +630,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_datagrams), cmocka_unit_test(test_local_port),    cmocka_unit_test(test_bad_names),
         cmocka_unit_test(test_serial),    cmocka_unit_test(test_plugged_again), cmocka_unit_test(test_files),
-        cmocka_unit_test(test_damage),    cmocka_unit_test(test_slow_line),     cmocka_unit_test(test_udpin),
-        cmocka_unit_test(test_tcp),       cmocka_unit_test(test_failure_waits)};
+        cmocka_unit_test(test_damage),    cmocka_unit_test(test_slow_line),     cmocka_unit_test(test_not_there_yet),
+        cmocka_unit_test(test_udpin),     cmocka_unit_test(test_tcp),           cmocka_unit_test(test_failure_waits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
