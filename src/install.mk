@@ -8,8 +8,10 @@ VERSION  := $(shell sed -n 's/^.define VFRONT_VERSION "\(.*\)"$$/\1/p' vfront.h)
 INCLUDED := $(DESTDIR)$(PREFIX)/include/$(NAME)
 LIBDIR   := $(DESTDIR)$(PREFIX)/lib
 CMAKEDIR := $(LIBDIR)/cmake/$(NAME)
+SHAREDIR := $(DESTDIR)$(PREFIX)/share/$(NAME)
+SHARED_FILES := px4.params ardupilot.parm rig.yaml companion.service# of the companion, to begin with
 INSTALLED := $(addprefix $(INCLUDED)/,vfront.h vfront_cfg.h vfront_user_cfg.h) $(LIBDIR)/lib$(NAME).a $(LIBDIR)/pkgconfig/$(NAME).pc \
-    $(addprefix $(CMAKEDIR)/$(NAME)-,config.cmake config-version.cmake)
+    $(addprefix $(CMAKEDIR)/$(NAME)-,config.cmake config-version.cmake) $(SHARED_FILES:%=$(SHAREDIR)/%)
 NEEDS    := $(strip $(if $(filter 1,$(CUDA)),$(LIBS),-lpthread))
 
 define USER_CFG
@@ -52,6 +54,7 @@ install: $(LIB) ## Header, config, archive, vfront.pc and CMake files, into DEST
 	sed 's/^#ifdef VFRONT_USER_CFG$$/#if 1 \/* as the library was built *\//; s/^#include VFRONT_USER_CFG$$/#include "vfront_user_cfg.h"/' vfront_cfg.h >$(INCLUDED)/vfront_cfg.h
 	{ printf '%s\n' "$$USER_CFG"; cat /dev/null $(CFG); } >$(INCLUDED)/vfront_user_cfg.h
 	install -m 644 $(LIB) $(LIBDIR)/lib$(NAME).a
+	install -m 644 $(SHARED_FILES:%=examples/companion/%) $(SHAREDIR)
 	printf '%s\n' "$$PC" >$(LIBDIR)/pkgconfig/$(NAME).pc
 	printf '%s\n' "$$CMAKE_CONFIG" >$(CMAKEDIR)/$(NAME)-config.cmake
 	printf '%s\n' "$$CMAKE_VERSION" >$(CMAKEDIR)/$(NAME)-config-version.cmake
@@ -59,4 +62,4 @@ install: $(LIB) ## Header, config, archive, vfront.pc and CMake files, into DEST
 
 uninstall: ## Removes what install put there, with the same settings
 	rm -f $(INSTALLED)
-	for dir in $(INCLUDED) $(CMAKEDIR); do [ ! -d $$dir ] || rmdir --ignore-fail-on-non-empty $$dir; done
+	for dir in $(INCLUDED) $(CMAKEDIR) $(SHAREDIR); do [ ! -d $$dir ] || rmdir --ignore-fail-on-non-empty $$dir; done

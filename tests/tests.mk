@@ -39,11 +39,11 @@ $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(
 	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
 
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
-FLYING  := health view source_gst iio trust odometry timesync sender resume peer link obstacles checkpoint check source_v4l2# parts of the companion
+FLYING  := health set_clock signing links view source_gst iio trust odometry timesync sender resume peer link obstacles checkpoint check source_v4l2# parts of the companion
 BENCHED := pilot fuzz_readers# parts of the bench
 $(FLYING:%=$(TEST)/%): $(TEST)/%: tests/companion/%.c $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
-	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter source_v4l2,$*),$(WRAP_VIDEO)) $(FORMAT_LIBS) $(GST_LIBS) -lcmocka -lm $(LIBS)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter source_v4l2,$*),$(WRAP_VIDEO)) $(if $(filter link,$*),-Wl$(comma)--wrap=write -Wl$(comma)--wrap=ioctl) $(FORMAT_LIBS) $(GST_LIBS) -lcmocka -lm $(LIBS)
 
 $(BENCHED:%=$(TEST)/%): $(TEST)/%: tests/hil/%.c $(EXAMPLE)/hil/parts.a $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
@@ -207,7 +207,7 @@ BRIDGE_SRC_track = $(wildcard src/image/*.c) src/features/detect.c src/tracking/
 VIEWS = $(addprefix src/,base/params.c core/views.c core/tuning.c camera/grid.c camera/lens.c camera/rectification.c math/rotation.c)# of a bridge that runs single stages
 BRIDGE_SRC_orb = src/image/ingest.c src/image/scale.c src/image/smooth.c src/features/describe.c $(VIEWS)
 BRIDGE_SRC_ego = $(filter-out src/ego/ego.c,$(SRC)) $(RENDERER)
-BRIDGE_SRC_mavlink = examples/companion/mavlink.c
+BRIDGE_SRC_mavlink = $(addprefix examples/,companion/mavlink.c companion/signing.c companion/sha256.c common/message.c)
 BRIDGE_SRC_trajectory = $(addprefix examples/,common/pose.c common/text.c common/message.c replay/trajectory.c replay/truth.c replay/accuracy.c)
 BRIDGE_SRC_state = examples/common/pose.c $(addprefix examples/replay/,state.c mahalanobis.c state_accuracy.c state_plot.c diagram.c accuracy.c) $(RENDERER)
 BRIDGE_CFG_graph = -DVFRONT_MAP=1

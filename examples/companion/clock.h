@@ -11,7 +11,7 @@
 /** Time [ns]. Of any thread. */
 uint64_t clock_ns(void);
 
-/** From now on the time is what it is set to, and stays in between. */
+/** From now on the time is what it is set to, 0 and later, and stays in between. */
 void clock_set_ns(uint64_t t_ns);
 
 /** From now on the time passes `times` times as slowly, 1..1000. Before the first clock_ns(). */

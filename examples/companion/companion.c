@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "examples/replay/calibration.h"
@@ -53,8 +54,8 @@ struct companion {
     meter_t meter;
     trust_t trust;
     health_t health;
-    const char *rejection;                    /* why the state is not sent; NULL: it is */
-    uint32_t nav_state, stereo, missing, imu; /* as last reported */
+    const char *rejection;               /* why the state is not sent; NULL: it is */
+    uint32_t nav_state, stereo, missing; /* as last reported */
     int has_reported;
     vfront_status_t last;     /* of the last step */
     int is_first_after_reset; /* 1: the library was reset behind it */
@@ -109,6 +110,24 @@ static void take_sample(void *context, const vfront_imu_t *sample)
     if (c->settings.is_fast) links_service(&links);
 }
 
+/** 1: the source is a camera that is not there, as where the machine has just begun. */
+static int is_missing(const struct companion *c, const char *error)
+{
+    return error && strncmp(c->settings.source, "v4l2:", 5) == 0 && strstr(error, strerror(ENOENT)) &&
+           (!c->settings.rig || access(c->settings.rig, R_OK) == 0);
+}
+
+/** A second in which the links go on. */
+static void wait_a_second(void)
+{
+    const uint64_t end_ns = clock_ns() + SECOND_NS;
+    watchdog_alive();
+    while (!stopped && clock_ns() < end_ns) {
+        links_service(&links);
+        clock_sleep_until_ns(clock_ns() + 10 * WAIT_NS);
+    }
+}
+
 static int open_source(struct companion *c)
 {
     const struct settings *s = &c->settings;
@@ -123,6 +142,18 @@ static int open_source(struct companion *c)
                                         .take = take_sample,
                                         .context = c};
     const char *error = source_open(&c->source, &settings);
+    if (is_missing(c, error)) {
+        message(CONTINUE, "%s; it is tried again every second", error);
+        links_report(&links, NOTICE_PICTURES, SEVERITY_ERROR, "vision: a camera is not there");
+        watchdog_ready();
+    }
+    while (is_missing(c, error) && !stopped) {
+        wait_a_second();
+        source_close(c->source);
+        c->source = NULL;
+        error = source_open(&c->source, &settings);
+    }
+    if (stopped && error) return EXIT_DONE;
     if (error) return message(EXIT_SOURCE, "%s", error);
     c->rig = *source_rig(c->source);
     return CONTINUE;
@@ -144,21 +175,31 @@ static int open_rig(struct companion *c)
         message(CONTINUE, "no --rig: body axes are taken to be the IMU's, x forward, y left, z up");
     }
     if (error) return message(EXIT_RIG, "%s", error);
-    if (!s->imu_is_autopilots && !s->iio && !source_has_samples(c->source))
+    if (c->rig.camera[0].fx_px == 0.0) return message(EXIT_RIG, "%s: camera 0 is not calibrated", s->source);
+    const int has_none = !s->imu_is_autopilots && !s->iio && !source_has_samples(c->source);
+    if (has_none && s->is_alone) {
+        memset(&c->rig.imu, 0, sizeof c->rig.imu);
+        message(CONTINUE, "no IMU: a state by two cameras, without up");
+        return CONTINUE;
+    }
+    if (has_none)
         return message(EXIT_RIG,
                        "%s: no samples of an IMU, without which there is no state; --imu autopilot or iio:DEVICE",
                        s->source);
     if (!(c->rig.imu.rate_hz > 0.0))
         return message(EXIT_RIG, "%s: the noise of the IMU is not known: give it in section imu0 of --rig", s->source);
-    if (c->rig.camera[0].fx_px == 0.0) return message(EXIT_RIG, "%s: camera 0 is not calibrated", s->source);
     return CONTINUE;
 }
 
 static int open_links(struct companion *c)
 {
+    static uint8_t key[SIGNING_KEY];
     const struct settings *s = &c->settings;
+    const char *fault = s->key ? signing_read_key(key, s->key) : NULL;
+    if (fault) return message(EXIT_LINK, "%s", fault);
     const peer_settings_t settings = {.system = (uint8_t)s->system,
                                       .component = 1,
+                                      .key = s->key ? key : NULL,
                                       .wants_imu = s->imu_is_autopilots,
                                       .imu_hz = s->imu_hz,
                                       .imu_delay_s = s->imu_delay_s,
@@ -227,7 +268,7 @@ static void read_kept(struct companion *c)
     const uint64_t last = has ? k->reset_counter : c->settings.is_fast ? 0 : clock_ns() / SECOND_NS;
     links_follow(&links, has ? k : NULL, (uint8_t)last);
     if (!has) memset(k, 0, sizeof *k);
-    if (has) links_report(&links, SEVERITY_WARNING, "vision: restart %" PRIu32, ++k->restarts);
+    if (has) links_report(&links, NOTICE_START, SEVERITY_WARNING, "vision: restart %" PRIu32, ++k->restarts);
     if (reason) message(CONTINUE, "--keep %s: not taken: %s", c->settings.checkpoint, reason);
 }
 
@@ -242,6 +283,24 @@ static void set_camera_pose(struct companion *c)
     c->T_body_cam = pose_compose(&c->T_body_imu, &T_imu_cam);
 }
 
+/** The command line's settings, as parameters. */
+static void set_parameters(const struct companion *c)
+{
+    const struct settings *s = &c->settings;
+    double *v = links.control.value;
+    v[CONTROL_RATE] = s->rate_hz;
+    v[CONTROL_CARRY] = s->has_carry;
+    v[CONTROL_VISION_POSITION] = s->has_vision_position;
+    v[CONTROL_STAMP_MS] = s->delay_sigma_s * 1e3;
+    v[CONTROL_ANSWERS] = s->answers;
+    v[CONTROL_IMU_DELAY_MS] = fmax(s->imu_delay_s * 1e3, -1.0);
+    v[CONTROL_IMU_HZ] = s->imu_hz;
+    v[CONTROL_OBSTACLES_M] = s->obstacle_height_m;
+    v[CONTROL_LATITUDE] = s->origin.latitude_e7 * 1e-7;
+    v[CONTROL_LONGITUDE] = s->origin.longitude_e7 * 1e-7;
+    v[CONTROL_ALTITUDE] = s->origin.altitude_mm * 1e-3;
+}
+
 static int open_library(struct companion *c)
 {
     const struct settings *s = &c->settings;
@@ -254,7 +313,9 @@ static int open_library(struct companion *c)
                                                 .has_vision_position = s->has_vision_position,
                                                 .T_body_imu = c->T_body_imu,
                                                 .noise = noise_in_flight(c),
+                                                .is_north = s->is_north,
                                                 .stamp_sigma_s = s->delay_sigma_s};
+    set_parameters(c);
     set_camera_pose(c);
     read_kept(c);
     return CONTINUE;
@@ -330,7 +391,7 @@ static void report_health(struct companion *c, const vfront_result_t *r)
     const int first = !c->has_reported;
     if (first || r->nav.state != c->nav_state) {
         const int bad = r->nav.state == VFRONT_NAV_LOST, good = r->nav.state == VFRONT_NAV_GOOD;
-        links_report(&links,
+        links_report(&links, NOTICE_STATE,
                      bad    ? SEVERITY_CRITICAL
                      : good ? SEVERITY_INFO
                             : SEVERITY_WARNING,
@@ -340,25 +401,20 @@ static void report_health(struct companion *c, const vfront_result_t *r)
                                                                : HEARTBEAT_CALIBRATING);
     }
     if (r->health.missing != c->missing)
-        links_report(&links, SEVERITY_WARNING, "vision: %s%s%s",
+        links_report(&links, NOTICE_PICTURES, r->health.missing ? SEVERITY_WARNING : SEVERITY_INFO, "vision: %s%s%s",
                      r->health.missing ? "no picture of camera" : "all pictures", r->health.missing & 1u ? " 0" : "",
                      r->health.missing & 2u ? " 1" : "");
     if (!first && r->health.stereo != c->stereo && r->health.stereo != VFRONT_STEREO_NONE) {
         static const char *const name[] = {"none", "good", "suspect", "blind"};
-        links_report(&links, r->health.stereo == VFRONT_STEREO_GOOD ? SEVERITY_INFO : SEVERITY_WARNING,
+        links_report(&links, NOTICE_STEREO, r->health.stereo == VFRONT_STEREO_GOOD ? SEVERITY_INFO : SEVERITY_WARNING,
                      "vision: stereo %s", name[r->health.stereo & 3u]);
     }
-    const uint32_t grave = r->health.imu & ~(uint32_t)VFRONT_IMU_GAP;
-    if (grave != c->imu)
-        links_report(&links, grave ? SEVERITY_WARNING : SEVERITY_INFO, "vision: IMU %s (0x%02" PRIx32 ")",
-                     grave ? "faulty" : "good", grave);
     char text[HEALTH_TEXT];
-    for (int is_bad; health_next(&c->health, r, text, &is_bad);)
-        links_report(&links, is_bad ? SEVERITY_WARNING : SEVERITY_INFO, "%s", text);
+    for (int is_bad, word; (word = health_next(&c->health, r, text, &is_bad));)
+        links_report(&links, NOTICE_HEALTH + word - 1, is_bad ? SEVERITY_WARNING : SEVERITY_INFO, "%s", text);
     c->nav_state = r->nav.state;
     c->missing = r->health.missing;
     c->stereo = r->health.stereo;
-    c->imu = grave;
     c->has_reported = 1;
 }
 
@@ -366,7 +422,7 @@ static void report_health(struct companion *c, const vfront_result_t *r)
 static void send_obstacles(struct companion *c, const vfront_result_t *r)
 {
     const obstacles_settings_t settings = {
-        .height_m = c->settings.obstacle_height_m, .min_m = OBSTACLE_MIN_M, .max_m = OBSTACLE_MAX_M};
+        .height_m = links_setting(&links, CONTROL_OBSTACLES_M), .min_m = OBSTACLE_MIN_M, .max_m = OBSTACLE_MAX_M};
     uint16_t cm[VFRONT_OBSTACLE_BINS];
     mavlink_message_t m;
     double up[3];
@@ -397,7 +453,10 @@ static void show(struct companion *c, const vfront_frame_t *frame, const vfront_
     const vfront_picture_t none = {.format = VFRONT_NO_PICTURE};
     const int is_made = c->rectified && !r->health.missing;
     if (is_made) frame = rectified_frame(c->rectified, frame);
-    const view_frame_t shown = {.picture = c->rectified && !is_made ? &none : &frame->picture[0],
+    char carried[LINKS_SUMMARY];
+    links_summary(&links, carried);
+    const view_frame_t shown = {.links = carried,
+                                .picture = c->rectified && !is_made ? &none : &frame->picture[0],
                                 .rejection = c->rejection,
                                 .euler_rad = has_body ? body.euler_rad : NULL};
     view_update(&view, r, &shown, now_ns);
@@ -408,17 +467,20 @@ static void take_result(struct companion *c, const vfront_result_t *r, uint64_t 
     vfront_nav_t nav;
     const char *why = trust_check(&c->trust, r, &nav);
     if (why != c->rejection)
-        links_report(&links, why ? SEVERITY_CRITICAL : SEVERITY_INFO, "vision: %s", why ? why : "trusted again");
+        links_report(&links, NOTICE_TRUST, why ? SEVERITY_CRITICAL : SEVERITY_INFO, "vision: %s",
+                     why ? why : "trusted again");
     c->rejection = why;
     if (links_state(&links, &nav) && !c->settings.is_fast)
         meter_latency(&c->meter, arrived_ns, links.first_byte_ns, (uint64_t)((double)r->timing.step_us * 1e3));
     meter_frame(&c->meter, r);
     send_obstacles(c, r);
     report_health(c, r);
-    c->is_first_after_reset = trust_reset(&c->trust, &vf);
+    const int is_ordered = links_take_reset(&links) && vfront_reset(&vf) == VFRONT_OK;
+    if (is_ordered) memset(&c->trust, 0, sizeof c->trust);
+    c->is_first_after_reset = is_ordered || trust_reset(&c->trust, &vf);
     if (c->is_first_after_reset) {
         links_restart(&links);
-        links_report(&links, SEVERITY_WARNING, "vision: begins anew");
+        links_report(&links, NOTICE_TRUST, SEVERITY_WARNING, "vision: begins anew");
     }
     c->last = VFRONT_OK;
 }
@@ -456,7 +518,7 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
         return CONTINUE;
     }
     meter_refused(&c->meter);
-    if (status != c->last) links_report(&links, SEVERITY_ERROR, "vision: %s", vfront_status_name(status));
+    if (status != c->last) links_report(&links, NOTICE_STEP, SEVERITY_ERROR, "vision: %s", vfront_status_name(status));
     if (status != c->last) message(CONTINUE, "%s: %s", vfront_status_name(status), vfront_detail(&vf));
     c->last = status;
     return is_refusal(status) ? CONTINUE : EXIT_LIBRARY;

@@ -14,12 +14,17 @@
 #include "examples/common/message.h"
 
 /* Values of MAVLink's enumerations. */
+enum { LOCAL_NED = 1, AUTOPILOT_ARDUPILOT = 3, AUTOPILOT_PX4 = 12 };
 enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 };
 
 #define SECOND_NS 1000000000u
-#define ORIGINS 3        /* times that the origin is sent to an autopilot */
-#define NAP_NS 20000000u /* longest sleep of the thread */
-#define LOOK_NS 500000u  /* between two looks for a sample that is waited for */
+#define SILENCE_NS 60000000000u
+#define FIRST_SILENCE_NS 5000000000u /* before it is reported why nothing is sent, then every SILENCE_NS */
+#define OUTLIERS 5                   /* answers in a row that contradict those before: worth a word */
+#define ORIGINS 3                    /* times that the origin is sent to an autopilot */
+#define NAP_NS 20000000u             /* longest sleep of the thread */
+#define LOOK_NS 500000u              /* between two looks for a sample that is waited for */
+#define DRAIN_NS 2000000u            /* longest sleep while a message waits for a link */
 
 int links_init(links_t *l)
 {
@@ -40,30 +45,40 @@ const char *links_open(links_t *l, const char *specification, const peer_setting
     memset(p, 0, sizeof *p);
     p->settings = *settings;
     const char *error = link_open(&p->link, specification);
+    p->link.system = settings->system;
+    p->link.component = settings->component;
+    if (!error && settings->key) link_sign(&p->link, settings->key, (uint8_t)(l->count + 1));
     if (!error) l->count++;
     return error;
 }
 
 /* ---- sending, under the lock ------------------------------------------------------------------------------------- */
 
-static void send_to(peer_t *p, const mavlink_message_t *message)
+/** 1: it is on its way; 0: it waits, or is lost. */
+static int send_to(peer_t *p, const mavlink_message_t *message)
 {
     mavlink_message_t m = *message;
     m.system = p->settings.system;
     m.component = PEER_COMPONENT;
-    link_send(&p->link, &m);
+    return link_send(&p->link, &m);
 }
 
+/** 1: the first message is on its way over a link. */
 static int send_stamped(links_t *l, const mavlink_message_t *messages, int count)
 {
-    int reached = 0;
+    int is_out = 0;
     const uint64_t now_ns = clock_ns();
     for (int i = 0; i < l->count; i++) {
         if (!peer_takes_stamps(&l->peer[i], now_ns)) continue;
-        for (int k = 0; k < count; k++) send_to(&l->peer[i], &messages[k]);
-        reached = 1;
+        for (int k = 0; k < count; k++) {
+            mavlink_message_t m = messages[k];
+            /* PX4 fuses such a yaw beside GPS; ArduPilot takes LOCAL_FRD alone */
+            if (l->sender.settings.is_north && l->peer[i].autopilot == AUTOPILOT_PX4 && m.id == MAVLINK_ODOMETRY)
+                m.as.odometry.frame_id[0] = LOCAL_NED;
+            is_out |= send_to(&l->peer[i], &m) && !k;
+        }
     }
-    return reached ? count : 0;
+    return is_out;
 }
 
 static void send_heartbeat(links_t *l, int i)
@@ -90,17 +105,66 @@ static void send_origin(links_t *l, int i)
     l->origins[i]++;
 }
 
-static void report(links_t *l, int severity, const char *text)
+/** What is due of it to all links. */
+static void send_notices(links_t *l, uint64_t now_ns)
 {
-    mavlink_message_t m = {.id = MAVLINK_STATUSTEXT};
-    m.as.text.severity[0] = (uint8_t)severity;
-    memcpy(m.as.text.text, text, strnlen(text, sizeof m.as.text.text));
-    for (int i = 0; i < l->count; i++) send_to(&l->peer[i], &m);
-    recorder_text(l->recorder, CHUNK_EVENT, clock_ns(), text);
+    int severity;
+    for (const char *text; (text = notices_next(&l->notices, now_ns, &severity));) {
+        mavlink_message_t m = {.id = MAVLINK_STATUSTEXT};
+        m.as.text.severity[0] = (uint8_t)severity;
+        memcpy(m.as.text.text, text, strnlen(text, sizeof m.as.text.text));
+        for (int i = 0; i < l->count; i++) send_to(&l->peer[i], &m);
+    }
+}
+
+static void report(links_t *l, int topic, int severity, const char *text)
+{
+    const uint64_t now_ns = clock_ns();
+    recorder_text(l->recorder, CHUNK_EVENT, now_ns, text);
     message(CONTINUE, "%s", text);
+    notices_put(&l->notices, topic, severity, text, now_ns);
+    send_notices(l, now_ns);
+}
+
+static const char *name_of(const peer_t *p)
+{
+    return p->link.kind == LINK_FILE             ? "the file"
+           : p->autopilot == AUTOPILOT_ARDUPILOT ? "ArduPilot"
+           : p->autopilot == AUTOPILOT_PX4       ? "PX4"
+                                                 : "the autopilot";
 }
 
 /* ---- reports on links -------------------------------------------------------------------------------------------- */
+
+/** Why an autopilot gets nothing. */
+static void report_silence(links_t *l, int i, uint64_t now_ns)
+{
+    char why[PEER_TEXT], text[LINKS_TEXT];
+    const char *reason = peer_silence(&l->peer[i], now_ns, why);
+    const uint64_t due_ns = l->silence_ns[i];
+    if (!reason || !due_ns) l->silence_ns[i] = reason ? now_ns + FIRST_SILENCE_NS : 0;
+    if (!reason || !due_ns || now_ns < due_ns) return;
+    l->silence_ns[i] = now_ns + SILENCE_NS;
+    snprintf(text, sizeof text, "vision: link %d silent: %s", i + 1, reason);
+    report(l, NOTICE_STAMPS + i, SEVERITY_WARNING, text);
+}
+
+/** Answers of TIMESYNC that contradict those before, and a clock that was set. */
+static void report_jumps(links_t *l, int i)
+{
+    char text[LINKS_TEXT];
+    const timesync_t *sync = &l->peer[i].sync;
+    const int is_contrary = sync->outliers >= OUTLIERS;
+    if (is_contrary && !l->reported_outliers[i]) {
+        snprintf(text, sizeof text, "vision: link %d: contrary TIMESYNC, not taken", i + 1);
+        report(l, NOTICE_JUMP + i, SEVERITY_WARNING, text);
+    }
+    l->reported_outliers[i] = is_contrary;
+    if (sync->resets == l->reported_resets[i]) return;
+    l->reported_resets[i] = sync->resets;
+    snprintf(text, sizeof text, "vision: link %u: clock set by %.3g s", (uint8_t)(i + 1), sync->jump_s);
+    report(l, NOTICE_JUMP + i, SEVERITY_WARNING, text);
+}
 
 /** What an operator has to know of a link, once each time that it changes. */
 static void report_changes(links_t *l, int i, uint64_t now_ns)
@@ -111,42 +175,101 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
     if (p->has_duplicate && !l->reported_duplicate[i]) {
         l->reported_duplicate[i] = 1;
         snprintf(text, sizeof text, "vision: another companion %u/%u on link %u", system, PEER_COMPONENT, link);
-        report(l, SEVERITY_ERROR, text);
+        report(l, NOTICE_DUPLICATE + i, SEVERITY_ERROR, text);
     }
     if (p->link.parser.is_signed && !l->reported_signed[i]) {
         l->reported_signed[i] = 1;
-        snprintf(text, sizeof text, "vision: link %u: signed messages are refused", link);
-        report(l, SEVERITY_ERROR, text);
+        snprintf(text, sizeof text,
+                 p->link.signing.is_on ? "vision: link %u: refused: not signed by the key"
+                                       : "vision: link %u: signed messages are refused",
+                 link);
+        report(l, NOTICE_SIGNED + i, SEVERITY_ERROR, text);
     }
+    const int has_turned = link_rate_update(&l->rate[i], &p->link, now_ns);
     if (p->link.kind == LINK_FILE) return;
+    if (has_turned) {
+        char rate[LINK_RATE_TEXT];
+        link_rate_text(&l->rate[i], i + 1, rate);
+        snprintf(text, sizeof text, "vision: %s", rate);
+        report(l, NOTICE_RATE + i, l->rate[i].is_narrow ? SEVERITY_WARNING : SEVERITY_INFO, text);
+    }
     if (p->has_autopilot != l->reported_autopilot[i]) {
         l->reported_autopilot[i] = p->has_autopilot;
         message(CONTINUE, "%s: %s%s", p->link.name, p->has_autopilot ? "autopilot found: " : "autopilot is silent",
-                !p->has_autopilot    ? ""
-                : p->autopilot == 3  ? "ArduPilot"
-                : p->autopilot == 12 ? "PX4"
-                                     : "of another kind");
+                !p->has_autopilot ? "" : name_of(p));
     }
     const int knows = p->settings.wants_imu && peer_knows_clock(p, now_ns);
     if (knows != l->reported_clock[i]) {
         l->reported_clock[i] = knows;
         snprintf(text, sizeof text, "vision: autopilot's clock is %sknown on link %u", knows ? "" : "not ", link);
-        report(l, knows ? SEVERITY_INFO : SEVERITY_WARNING, text);
+        report(l, NOTICE_CLOCK + i, knows ? SEVERITY_INFO : SEVERITY_WARNING, text);
     }
+    report_silence(l, i, now_ns);
+    report_jumps(l, i);
     const int relates = peer_takes_stamps(p, now_ns);
     if (relates == l->reported_stamps[i]) return;
     l->reported_stamps[i] = relates;
     snprintf(text, sizeof text, relates ? "vision: stamps can be related on link %u" : "vision: silent on link %u",
              link);
-    report(l, relates ? SEVERITY_INFO : SEVERITY_WARNING, text);
+    report(l, NOTICE_STAMPS + i, relates ? SEVERITY_INFO : SEVERITY_WARNING, text);
 }
 
 /* ---- a turn ------------------------------------------------------------------------------------------------------ */
 
-static void receive(links_t *l, peer_t *p)
+/** A setting has another value. */
+static void apply(links_t *l, control_setting_t setting)
 {
+    const double *v = l->control.value;
+    sender_settings_t *s = &l->sender.settings;
+    s->rate_hz = v[CONTROL_RATE];
+    s->carries_on = v[CONTROL_CARRY] > 0.0;
+    s->has_vision_position = v[CONTROL_VISION_POSITION] > 0.0;
+    s->stamp_sigma_s = v[CONTROL_STAMP_MS] * 1e-3;
+    for (int i = 0; i < l->count; i++) {
+        peer_settings_t *of = &l->peer[i].settings;
+        of->answers = (int)v[CONTROL_ANSWERS];
+        of->imu_delay_s = v[CONTROL_IMU_DELAY_MS] * 1e-3;
+        of->imu_hz = v[CONTROL_IMU_HZ];
+        if (setting >= CONTROL_LATITUDE) l->origins[i] = 0; /* it is sent again */
+    }
+    if (setting < CONTROL_LATITUDE) return;
+    l->origin = (links_origin_t){.is_set = v[CONTROL_LATITUDE] != 0.0 || v[CONTROL_LONGITUDE] != 0.0,
+                                 .latitude_e7 = (int32_t)lround(v[CONTROL_LATITUDE] * 1e7),
+                                 .longitude_e7 = (int32_t)lround(v[CONTROL_LONGITUDE] * 1e7),
+                                 .altitude_mm = (int32_t)lround(v[CONTROL_ALTITUDE] * 1e3)};
+}
+
+/** Orders over a link. */
+static void take_order(links_t *l, int i, const mavlink_message_t *m)
+{
+    peer_t *p = &l->peer[i];
+    control_sender_t sender = {.system = p->settings.system, .link = i, .is_autopilot = peer_is_autopilot(p, m)};
+    mavlink_message_t out[CONTROL_MESSAGES];
+    control_setting_t setting = CONTROL_RATE;
+    char text[LINKS_TEXT];
+    int n;
+    for (int k = 0; k < l->count; k++) sender.is_armed |= l->peer[k].has_autopilot && l->peer[k].is_armed;
+    const control_result_t result = control_receive(&l->control, m, &sender, out, &n, &setting);
+    for (int k = 0; k < n; k++) send_to(p, &out[k]);
+    if (result == CONTROL_CHANGED) {
+        apply(l, setting);
+        snprintf(text, sizeof text, "vision: %s is %.6g", control_name(setting), l->control.value[setting]);
+        report(l, NOTICE_COMMAND, SEVERITY_INFO, text);
+    }
+    if (result == CONTROL_REFUSED) {
+        snprintf(text, sizeof text, "vision: %s refused: %s", control_name(setting),
+                 sender.is_armed ? "in flight" : "out of range");
+        report(l, NOTICE_COMMAND, SEVERITY_WARNING, text);
+    }
+    if (result == CONTROL_RESETS) report(l, NOTICE_COMMAND, SEVERITY_WARNING, "vision: a reset was ordered");
+}
+
+static void receive(links_t *l, int i)
+{
+    peer_t *p = &l->peer[i];
     mavlink_message_t in, out[PEER_MESSAGES];
     for (int messages = 0; messages < 256 && link_receive(&p->link, &in); messages++) {
+        take_order(l, i, &in);
         const int n = peer_receive(p, &in, p->link.in_ns, &l->samples, out);
         for (int k = 0; k < n; k++) send_to(p, &out[k]);
     }
@@ -164,15 +287,25 @@ static void take_iio(links_t *l, uint64_t now_ns)
         for (uint32_t i = 0; i < n; i++) imu_buffer_add(&l->samples, &sample[i]);
         recorder_imu(l->recorder, now_ns, sample, n);
     }
-    if (was_there && l->iio.fd < 0) report(l, SEVERITY_ERROR, "vision: the IMU is gone");
+    if (was_there && l->iio.fd < 0) report(l, NOTICE_DEVICE, SEVERITY_ERROR, "vision: the IMU is gone");
     const char *notice = iio_maintain(&l->iio, now_ns);
-    if (notice) report(l, SEVERITY_INFO, notice);
+    if (notice) report(l, NOTICE_DEVICE, SEVERITY_INFO, notice);
+}
+
+/** ArduPilot takes the least of arrival less stamp for the offset of clocks: the least lag has to be constant. */
+static void set_lag(links_t *l)
+{
+    uint64_t lag_ns = 0;
+    for (int i = 0; i < l->count; i++)
+        if (l->peer[i].has_autopilot && l->peer[i].autopilot == AUTOPILOT_ARDUPILOT)
+            lag_ns = l->peer[0].settings.wants_imu ? SENDER_LAG_IMU_NS : SENDER_LAG_NS;
+    l->sender.settings.lag_ns = lag_ns;
 }
 
 static void service(links_t *l)
 {
     mavlink_message_t out[PEER_MESSAGES + SENDER_MESSAGES];
-    for (int i = 0; i < l->count; i++) receive(l, &l->peer[i]);
+    for (int i = 0; i < l->count; i++) receive(l, i);
     const uint64_t now_ns = clock_ns();
     take_iio(l, now_ns);
     const int second = now_ns >= l->next_second_ns;
@@ -187,7 +320,10 @@ static void service(links_t *l)
         const int n = peer_tick(&l->peer[i], now_ns, out);
         for (int k = 0; k < n; k++) send_to(&l->peer[i], &out[k]);
         report_changes(l, i, now_ns);
+        if (!link_waits(&l->peer[i].link) && control_next(&l->control, i, out)) send_to(&l->peer[i], out);
     }
+    set_lag(l);
+    send_notices(l, now_ns);
     if (now_ns >= sender_next_ns(&l->sender)) send_stamped(l, out, sender_tick(&l->sender, &l->samples, now_ns, out));
 }
 
@@ -217,9 +353,12 @@ static int timeout_ms(links_t *l)
     const uint64_t now_ns = clock_ns();
     pthread_mutex_lock(&l->lock);
     const uint64_t next_ns = sender_next_ns(&l->sender);
+    uint64_t nap_ns = NAP_NS;
+    for (int i = 0; i < l->count; i++)
+        if (link_waits(&l->peer[i].link)) nap_ns = DRAIN_NS;
     pthread_mutex_unlock(&l->lock);
     if (next_ns <= now_ns) return 1; /* it waits for a sample */
-    return next_ns - now_ns < NAP_NS ? (int)((next_ns - now_ns) / 1000000u) + 1 : (int)(NAP_NS / 1000000u);
+    return next_ns - now_ns < nap_ns ? (int)((next_ns - now_ns) / 1000000u) + 1 : (int)(nap_ns / 1000000u);
 }
 
 static void *serve(void *of)
@@ -292,7 +431,7 @@ static int begin_frame(links_t *l, const vfront_nav_t *nav)
     const resume_origin_t reported = is_unsure ? RESUME_WAITS : origin;
     if (reported != l->resumed && *words[reported]) {
         snprintf(text, sizeof text, "vision: %s", words[reported]);
-        report(l, reported == RESUME_WAITS ? SEVERITY_WARNING : SEVERITY_INFO, text);
+        report(l, NOTICE_START, reported == RESUME_WAITS ? SEVERITY_WARNING : SEVERITY_INFO, text);
     }
     l->resumed = reported;
     return origin != RESUME_WAITS;
@@ -303,10 +442,10 @@ int links_state(links_t *l, const vfront_nav_t *nav)
     mavlink_message_t out[SENDER_MESSAGES];
     pthread_mutex_lock(&l->lock);
     const int made = begin_frame(l, nav) ? sender_state(&l->sender, nav, &l->samples, clock_ns(), out) : 0;
-    const int sent = send_stamped(l, out, made);
-    l->first_byte_ns = sent ? clock_ns() : 0;
+    const int is_out = send_stamped(l, out, made);
+    l->first_byte_ns = is_out ? clock_ns() : 0;
     pthread_mutex_unlock(&l->lock);
-    return sent;
+    return is_out;
 }
 
 void links_send(links_t *l, const mavlink_message_t *m)
@@ -316,7 +455,7 @@ void links_send(links_t *l, const mavlink_message_t *m)
     pthread_mutex_unlock(&l->lock);
 }
 
-void links_report(links_t *l, int severity, const char *format, ...)
+void links_report(links_t *l, int topic, int severity, const char *format, ...)
 {
     char text[LINKS_TEXT];
     va_list list;
@@ -324,7 +463,59 @@ void links_report(links_t *l, int severity, const char *format, ...)
     vsnprintf(text, sizeof text, format, list);
     va_end(list);
     pthread_mutex_lock(&l->lock);
-    report(l, severity, text);
+    report(l, topic, severity, text);
+    pthread_mutex_unlock(&l->lock);
+}
+
+double links_setting(links_t *l, control_setting_t setting)
+{
+    pthread_mutex_lock(&l->lock);
+    const double value = l->control.value[setting];
+    pthread_mutex_unlock(&l->lock);
+    return value;
+}
+
+int links_take_reset(links_t *l)
+{
+    pthread_mutex_lock(&l->lock);
+    const int is_wanted = l->control.is_reset_wanted;
+    l->control.is_reset_wanted = 0;
+    pthread_mutex_unlock(&l->lock);
+    return is_wanted;
+}
+
+/** What one of them gets. */
+static void summarize(const links_t *l, int i, uint64_t now_ns, char text[LINKS_SUMMARY / LINKS_MAX])
+{
+    const peer_t *p = &l->peer[i];
+    const link_rate_t *rate = &l->rate[i];
+    char why[PEER_TEXT], decision[PEER_DECISION];
+    const size_t size = LINKS_SUMMARY / LINKS_MAX - 2;
+    const char *silence = peer_silence(p, now_ns, why);
+    if (silence || (rate->is_known && !(rate->sent_hz > 0.0)))
+        snprintf(text, size, "link %d: %s gets nothing: %s", i + 1, name_of(p),
+                 silence          ? silence
+                 : rate->hz > 0.0 ? "the link is too slow"
+                                  : "no state is sent");
+    else if (!rate->is_known)
+        snprintf(text, size, "link %d: %s: rate not known yet", i + 1, name_of(p));
+    else
+        snprintf(text, size, "link %d: %s gets %.0f of %.0f Hz, %.0f ms old%s%s", i + 1, name_of(p), rate->sent_hz,
+                 rate->hz, 1e-6 * (double)p->link.state_age_ns, p->link.kind == LINK_FILE ? "" : "; ",
+                 p->link.kind == LINK_FILE ? "" : peer_decision(p, now_ns, decision));
+}
+
+void links_summary(links_t *l, char text[LINKS_SUMMARY])
+{
+    char one[LINKS_SUMMARY / LINKS_MAX];
+    size_t used = 0;
+    *text = '\0';
+    pthread_mutex_lock(&l->lock);
+    if (!l->count) snprintf(text, LINKS_SUMMARY, "no link");
+    for (int i = 0; i < l->count; i++) {
+        summarize(l, i, clock_ns(), one);
+        used += (size_t)snprintf(text + used, LINKS_SUMMARY - used, "%s%s", used ? "; " : "", one);
+    }
     pthread_mutex_unlock(&l->lock);
 }
 

@@ -10,16 +10,17 @@
 #include <pthread.h>
 
 #include "check.h"
+#include "control.h"
 #include "iio.h"
+#include "link_rate.h"
+#include "notices.h"
 #include "peer.h"
 #include "resume.h"
 #include "view.h"
 
-#define LINKS_MAX 4
-#define LINKS_TEXT 51 /* bytes of a STATUSTEXT and its end */
-
-/** Severities of STATUSTEXT. */
-enum { SEVERITY_CRITICAL = 2, SEVERITY_ERROR = 3, SEVERITY_WARNING = 4, SEVERITY_NOTICE = 5, SEVERITY_INFO = 6 };
+#define LINKS_MAX NOTICE_LINKS
+#define LINKS_TEXT NOTICE_TEXT
+#define LINKS_SUMMARY (LINKS_MAX * 112)
 
 /** States of HEARTBEAT. */
 enum { HEARTBEAT_BOOT = 1, HEARTBEAT_CALIBRATING = 2, HEARTBEAT_ACTIVE = 4, HEARTBEAT_CRITICAL = 5 };
@@ -38,6 +39,9 @@ typedef struct links {
     int wake[2]; /**< A pipe that ends the thread's sleep. */
     peer_t peer[LINKS_MAX];
     int count;
+    link_rate_t rate[LINKS_MAX];
+    notices_t notices;
+    control_t control;
     links_origin_t origin;
     int origins[LINKS_MAX];  /**< Origins sent to each autopilot. */
     uint64_t next_second_ns; /**< Of heartbeats. */
@@ -50,10 +54,13 @@ typedef struct links {
     iio_t iio;              /**< IMU of the machine; zeroed: none. */
     view_t *view;           /**< Web page, served by the same thread; NULL: none. */
     recorder_t *recorder;   /**< Takes samples; NULL: none does. */
-    uint64_t first_byte_ns; /**< When the last message of a state had gone out; 0: none did. */
+    uint64_t first_byte_ns; /**< When the last state was on its way; 0: it waits, or nobody takes it. */
     int reported_duplicate[LINKS_MAX], reported_autopilot[LINKS_MAX], reported_stamps[LINKS_MAX],
         reported_signed[LINKS_MAX];
-    int reported_clock[LINKS_MAX]; /**< 1: that the clock of an autopilot whose IMU is used is known. */
+    uint32_t reported_resets[LINKS_MAX]; /**< Jumps of the autopilot's clock. */
+    int reported_outliers[LINKS_MAX];    /**< 1: that its answers contradict those before. */
+    uint64_t silence_ns[LINKS_MAX]; /**< When it is next reported why an autopilot gets nothing; 0: it gets states. */
+    int reported_clock[LINKS_MAX];  /**< 1: that the clock of an autopilot whose IMU is used is known. */
 } links_t;
 
 /** Returns 0 without a mutex. */
@@ -81,14 +88,25 @@ void links_service(links_t *links);
 /** A sample of an IMU that is not the autopilot's. */
 void links_add_sample(links_t *links, const vfront_imu_t *sample);
 
-/** The newest state: ODOMETRY. Returns the number of messages sent over the first link that takes them. */
+/** The newest state: ODOMETRY. Returns 1 if it is on its way over a link; first_byte_ns is set then. */
 int links_state(links_t *links, const vfront_nav_t *nav);
 
 /** A message with a stamp, to every autopilot that can relate it. */
 void links_send(links_t *links, const mavlink_message_t *message);
 
-/** STATUSTEXT to all links, and a line on standard error. */
-__attribute__((format(printf, 3, 4))) void links_report(links_t *links, int severity, const char *format, ...);
+/** STATUSTEXT to all links (notices.h), and a line on standard error. topic: NOTICE_STATE... */
+__attribute__((format(printf, 4, 5))) void links_report(links_t *links, int topic, int severity, const char *format,
+                                                        ...);
+
+/** A setting as it is now (control.h). */
+double links_setting(links_t *links, control_setting_t setting);
+
+/** 1, once: vision is to begin anew. */
+int links_take_reset(links_t *links);
+
+/** What the autopilots get: "link 1: PX4 gets 12 of 40 Hz, 9 ms old; accepted, 0.12 gates off at most", or why it gets
+ *  nothing; those of other links behind "; ". */
+void links_summary(links_t *links, char text[LINKS_SUMMARY]);
 
 /** State of the heartbeats: HEARTBEAT_ACTIVE... */
 void links_set_state(links_t *links, int state);

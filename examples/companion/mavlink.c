@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum { HEADER = 10, CHECKSUM = 2, SIGNATURE = 13 };
-enum { BEGIN = 0xfd, BEGIN_VERSION1 = 0xfe, FLAG_SIGNED = 1 };
+enum { BEGIN = 0xfd, BEGIN_VERSION1 = 0xfe };
 
 /** A message as the wire has it. */
 struct layout {
@@ -125,13 +125,18 @@ static void unpack(mavlink_message_t *m, const struct layout *l, const uint8_t *
 
 size_t mavlink_encode(uint8_t frame[MAVLINK_FRAME_MAX], const mavlink_message_t *m)
 {
+    return mavlink_encode_flagged(frame, m, 0);
+}
+
+size_t mavlink_encode_flagged(uint8_t frame[MAVLINK_FRAME_MAX], const mavlink_message_t *m, uint8_t flags)
+{
     const struct layout *l = find(m->id);
     if (!l) return 0;
     size_t length = pack(frame + HEADER, l, m);
     while (length > 1 && frame[HEADER + length - 1] == 0) length--;
     const uint8_t header[HEADER] = {BEGIN,
                                     (uint8_t)length,
-                                    0,
+                                    flags,
                                     0,
                                     m->sequence,
                                     m->system,
@@ -169,7 +174,7 @@ static uint32_t frame_id(const uint8_t *frame) { return frame[7] | (uint32_t)fra
 static size_t frame_bytes(const mavlink_parser_t *p)
 {
     if (p->held < HEADER) return 0;
-    const size_t bytes = HEADER + (size_t)p->frame[1] + CHECKSUM + (p->frame[2] & FLAG_SIGNED ? SIGNATURE : 0);
+    const size_t bytes = HEADER + (size_t)p->frame[1] + CHECKSUM + (p->frame[2] & MAVLINK_SIGNED ? SIGNATURE : 0);
     return p->held >= bytes + !find(frame_id(p->frame)) ? bytes : 0;
 }
 
@@ -181,7 +186,7 @@ static int take(mavlink_parser_t *p, size_t bytes, mavlink_message_t *m)
     const size_t length = f[1];
     const uint32_t id = frame_id(f);
     const struct layout *l = find(id);
-    if (f[2] & ~FLAG_SIGNED) {
+    if (f[2] & ~MAVLINK_SIGNED) {
         p->incompatible++;
         return drop(p, 1), 0;
     }
@@ -195,13 +200,14 @@ static int take(mavlink_parser_t *p, size_t bytes, mavlink_message_t *m)
         p->damaged++;
         return drop(p, 1), 0;
     }
-    const int refused = f[2] & FLAG_SIGNED;
+    const int refused = p->accept ? !p->accept(p->of, f, bytes) : f[2] & MAVLINK_SIGNED;
     p->is_signed += refused != 0;
     p->messages += !refused;
     m->id = id;
     m->sequence = f[4];
     m->system = f[5];
     m->component = f[6];
+    m->is_signed = (f[2] & MAVLINK_SIGNED) != 0;
     unpack(m, l, f + HEADER, length);
     drop(p, bytes);
     return !refused;

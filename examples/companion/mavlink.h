@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * MAVLink 2: the messages between a companion and an autopilot, encoder and parser. Fields, their order on the wire and
- * the extra byte of the checksum are those of common.xml; meanings and units of fields are in that document.
+ * the extra byte of the checksum are those of common.xml, of EKF_STATUS_REPORT of ardupilotmega.xml; meanings and units
+ * of fields are in those documents.
  *
  * Frame: 0xFD, length, incompatibility flags, compatibility flags, sequence, system, component, id (3 bytes, low byte
  * first), payload without its trailing zeros (one byte at least), CRC-16/MCRF4XX over all but the first byte and over
@@ -13,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define MAVLINK_SIGNED 1      /* incompatibility flag of a frame with a signature */
 #define MAVLINK_FRAME_MAX 280 /* bytes of a frame: header, 255 bytes of payload, checksum 2, signature 13 */
 
 /* clang-format off */
@@ -20,6 +22,15 @@
 #define MAVLINK_HEARTBEAT_FIELDS(F, E, S) \
     F(S, u32, custom_mode, 1) F(S, u8, type, 1) F(S, u8, autopilot, 1) F(S, u8, base_mode, 1) \
     F(S, u8, system_status, 1) F(S, u8, mavlink_version, 1)
+#define MAVLINK_PARAM_REQUEST_READ_FIELDS(F, E, S) \
+    F(S, i16, param_index, 1) F(S, u8, target_system, 1) F(S, u8, target_component, 1) F(S, char, param_id, 16)
+#define MAVLINK_PARAM_REQUEST_LIST_FIELDS(F, E, S) F(S, u8, target_system, 1) F(S, u8, target_component, 1)
+#define MAVLINK_PARAM_VALUE_FIELDS(F, E, S) \
+    F(S, f32, param_value, 1) F(S, u16, param_count, 1) F(S, u16, param_index, 1) F(S, char, param_id, 16) \
+    F(S, u8, param_type, 1)
+#define MAVLINK_PARAM_SET_FIELDS(F, E, S) \
+    F(S, f32, param_value, 1) F(S, u8, target_system, 1) F(S, u8, target_component, 1) F(S, char, param_id, 16) \
+    F(S, u8, param_type, 1)
 #define MAVLINK_RAW_IMU_FIELDS(F, E, S) \
     F(S, u64, time_usec, 1) F(S, i16, xacc, 1) F(S, i16, yacc, 1) F(S, i16, zacc, 1) F(S, i16, xgyro, 1) \
     F(S, i16, ygyro, 1) F(S, i16, zgyro, 1) F(S, i16, xmag, 1) F(S, i16, ymag, 1) F(S, i16, zmag, 1) E(S, u8, id, 1) \
@@ -50,6 +61,10 @@
     F(S, u16, fields_updated, 1) E(S, u8, id, 1)
 #define MAVLINK_TIMESYNC_FIELDS(F, E, S) \
     F(S, i64, tc1, 1) F(S, i64, ts1, 1) E(S, u8, target_system, 1) E(S, u8, target_component, 1)
+#define MAVLINK_EKF_STATUS_REPORT_FIELDS(F, E, S) \
+    F(S, f32, velocity_variance, 1) F(S, f32, pos_horiz_variance, 1) F(S, f32, pos_vert_variance, 1) \
+    F(S, f32, compass_variance, 1) F(S, f32, terrain_alt_variance, 1) F(S, u16, flags, 1) \
+    E(S, f32, airspeed_variance, 1)
 #define MAVLINK_ESTIMATOR_STATUS_FIELDS(F, E, S) \
     F(S, u64, time_usec, 1) F(S, f32, vel_ratio, 1) F(S, f32, pos_horiz_ratio, 1) F(S, f32, pos_vert_ratio, 1) \
     F(S, f32, mag_ratio, 1) F(S, f32, hagl_ratio, 1) F(S, f32, tas_ratio, 1) F(S, f32, pos_horiz_accuracy, 1) \
@@ -69,6 +84,10 @@
 /* Every message: M(name, id, extra byte of the checksum, member of the union). */
 #define MAVLINK_MESSAGES(M) \
     M(HEARTBEAT, 0, 50, heartbeat) \
+    M(PARAM_REQUEST_READ, 20, 214, param_read) \
+    M(PARAM_REQUEST_LIST, 21, 159, param_list) \
+    M(PARAM_VALUE, 22, 220, param_value) \
+    M(PARAM_SET, 23, 168, param_set) \
     M(RAW_IMU, 27, 144, raw_imu) \
     M(ATTITUDE, 30, 39, attitude) \
     M(LOCAL_POSITION_NED, 32, 185, local_position) \
@@ -78,6 +97,7 @@
     M(VISION_POSITION_ESTIMATE, 102, 158, vision_position) \
     M(HIGHRES_IMU, 105, 93, highres_imu) \
     M(TIMESYNC, 111, 34, timesync) \
+    M(EKF_STATUS_REPORT, 193, 71, ekf) \
     M(ESTIMATOR_STATUS, 230, 163, estimator) \
     M(STATUSTEXT, 253, 83, text) \
     M(OBSTACLE_DISTANCE, 330, 23, obstacles) \
@@ -108,6 +128,7 @@ typedef struct mavlink_message {
     uint8_t system;    /**< Of the sender. */
     uint8_t component; /**< Of the sender. */
     uint8_t sequence;  /**< Rises by one with each message of a sender on a link, modulo 256. */
+    uint8_t is_signed; /**< 1: it came with a signature that is right. */
     union {
 #define MAVLINK_MEMBER(message, type, name, elements) mavlink_##type name[elements];
 #define MAVLINK_STRUCT(name, id, extra, member)                                                                        \
@@ -128,10 +149,13 @@ typedef struct mavlink_parser {
     uint64_t messages;                    /**< Messages handed out. */
     uint64_t unknown;                     /**< Frames of other ids, passed over once another frame follows. */
     uint64_t damaged;                     /**< Frames whose checksum is wrong. */
-    uint64_t is_signed;                   /**< Frames with a signature, which are refused: nothing here checks it. */
+    uint64_t is_signed;                   /**< Frames refused: with a signature that nothing checks, or by `accept`. */
     uint64_t incompatible;                /**< Frames with an incompatibility flag that is not known. */
     uint64_t version1;                    /**< First bytes of frames of MAVLink 1 seen between frames. */
     uint64_t noise;                       /**< Bytes before the first byte of a frame. */
+    int (*accept)(void *of, const uint8_t *frame, size_t bytes); /**< Whether a frame may be taken; NULL: all without a
+                                                                      signature. Set by the caller. */
+    void *of;                                                    /**< Its first argument. */
 } mavlink_parser_t;
 
 /**
@@ -140,6 +164,9 @@ typedef struct mavlink_parser {
  * @return Their number, or 0 where message->id is none of the above.
  */
 size_t mavlink_encode(uint8_t frame[MAVLINK_FRAME_MAX], const mavlink_message_t *message);
+
+/** The same with incompatibility flags, without the signature. */
+size_t mavlink_encode_flagged(uint8_t frame[MAVLINK_FRAME_MAX], const mavlink_message_t *message, uint8_t flags);
 
 /**
  * Takes bytes up to the end of the next message.

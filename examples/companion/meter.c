@@ -115,13 +115,18 @@ void meter_print(const meter_t *m, uint64_t skipped, links_t *l, int is_last)
     const sender_t s = l->sender;
     pthread_mutex_unlock(&l->lock);
     if (!is_last) {
+        char carried[LINKS_SUMMARY];
+        links_summary(l, carried);
         message(CONTINUE,
-                "%" PRIu64 " frames, %" PRIu64 " passed over, %s %" PRId32 ", %" PRIu64
+                "%s%s%" PRIu64 " frames, %" PRIu64 " passed over, %s %" PRId32 ", %" PRIu64
                 " messages; cpu: step %.0f %%, source %.0f %%, companion %.1f %% of a core; %ld MB",
-                m->frames, skipped, state_name(m->state), m->quality, s.sent, share[0], share[1], share[2],
-                memory_kb() / 1024);
+                carried, *carried ? "; " : "", m->frames, skipped, state_name(m->state), m->quality, s.sent, share[0],
+                share[1], share[2], memory_kb() / 1024);
         return;
     }
+    char given[LINKS_SUMMARY];
+    links_summary(l, given);
+    printf("%s\n", given);
     printf("frames %" PRIu64 ", refused %" PRIu64 ", passed over %" PRIu64 ", with a state %" PRIu64 "\n", m->frames,
            m->refused, skipped, m->states);
     printf("messages: %" PRIu64 " ODOMETRY, of which %" PRIu64 " carried on between frames; %" PRIu64
@@ -131,9 +136,10 @@ void meter_print(const meter_t *m, uint64_t skipped, links_t *l, int is_last)
         pthread_mutex_lock(&l->lock);
         const link_t k = l->peer[i].link; /* printing may wait; the lock is held across no wait */
         pthread_mutex_unlock(&l->lock);
-        printf("%s: %" PRIu64 " messages, %" PRIu64 " bytes out, %" PRIu64 " dropped; %" PRIu64 " in, %" PRIu64
-               " damaged, %" PRIu64 " lost\n",
-               k.name, k.sent, k.sent_bytes, k.dropped, k.parser.messages, k.parser.damaged, k.lost);
+        printf("%s: %" PRIu64 " messages, %" PRIu64 " bytes out, %" PRIu64 " dropped, %" PRIu64
+               " replaced by newer ones, %" PRIu64 " too old; %" PRIu64 " in, %" PRIu64 " damaged, %" PRIu64 " lost\n",
+               k.name, k.sent, k.sent_bytes, k.dropped + k.outbox.full, k.outbox.replaced, k.outbox.stale,
+               k.parser.messages, k.parser.damaged, k.lost);
     }
     printf("step: mean %.2f ms, most %.2f ms\n", m->frames ? m->step_us_sum * 1e-3 / (double)m->frames : 0.0,
            m->step_us_max * 1e-3);

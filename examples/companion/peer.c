@@ -2,13 +2,15 @@
 #include "peer.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Values of MAVLink's enumerations. */
 enum { AUTOPILOT_ARDUPILOT = 3, AUTOPILOT_NONE = 8 };
 enum { COMMAND_MESSAGE_INTERVAL = 511, RESULT_ACCEPTED = 0, RESULT_IN_PROGRESS = 5 };
 enum { AUTOPILOT_PX4 = 12, MODE_SAFETY_ARMED = 128 };
-enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f }; /* bits of fields_updated: what is wanted of it */
+enum { ESTIMATOR_POSITION = 8 | 16, ESTIMATOR_CONSTANT = 128 }; /* flags of both autopilots */
+enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f };                   /* bits of fields_updated: what is wanted of it */
 
 #define REQUEST_NS 100000000u   /* between requests of TIMESYNC */
 #define INTERVAL_NS 1000000000u /* between requests of the IMU */
@@ -24,8 +26,7 @@ enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f }; /* bits of fields_updated: what is
 #define STAMP_NS 60000000000u /* farther from its arrival a stamp cannot be: the clock wrapped, or was set */
 #define TRIP_MAX_S 10e-3      /* longer round trips PX4 does not take */
 
-/** 1 for the autopilot that is configured. */
-static int is_autopilot(const peer_t *p, const mavlink_message_t *m)
+int peer_is_autopilot(const peer_t *p, const mavlink_message_t *m)
 {
     return m->system == p->settings.system && m->component == p->settings.component;
 }
@@ -39,6 +40,15 @@ static void take_heartbeat(peer_t *p, const mavlink_message_t *m, uint64_t now_n
     p->heartbeat_ns = now_ns;
 }
 
+/** An answer that the autopilot will take. */
+static void count_answer(peer_t *p, uint64_t now_ns)
+{
+    if (!(timesync_last_trip_s(&p->sync) < TRIP_MAX_S) || p->answered == UINT32_MAX) return;
+    if (p->answered_ns && now_ns < p->answered_ns + PEER_ANSWER_NS) return;
+    p->answered++;
+    p->answered_ns = now_ns;
+}
+
 /** Its request is answered with our time; its answer is a round trip, if it is one to a request of ours. */
 static int take_timesync(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, mavlink_message_t *out)
 {
@@ -50,7 +60,8 @@ static int take_timesync(peer_t *p, const mavlink_message_t *m, uint64_t now_ns,
         out->as.timesync.ts1[0] = ts1;
         out->as.timesync.target_system[0] = m->system;
         out->as.timesync.target_component[0] = m->component;
-        if (timesync_trip_s(&p->sync) < TRIP_MAX_S && p->answered < UINT32_MAX) p->answered++;
+        p->requested++;
+        count_answer(p, now_ns);
         return 1;
     }
     for (size_t i = 0; i < sizeof p->asked_ns / sizeof *p->asked_ns; i++) {
@@ -166,6 +177,36 @@ static void take_accuracy(peer_t *p, const mavlink_message_t *m, uint64_t now_ns
     p->accuracy_ns = now_ns;
 }
 
+static void take_estimator(peer_t *p, const mavlink_message_t *m, uint64_t now_ns)
+{
+    const int is_px4 = m->id == MAVLINK_ESTIMATOR_STATUS;
+    const uint16_t flags = is_px4 ? m->as.estimator.flags[0] : m->as.ekf.flags[0];
+    const float ratio[3] = {is_px4 ? m->as.estimator.pos_horiz_ratio[0] : m->as.ekf.pos_horiz_variance[0],
+                            is_px4 ? m->as.estimator.pos_vert_ratio[0] : m->as.ekf.pos_vert_variance[0],
+                            is_px4 ? m->as.estimator.vel_ratio[0] : m->as.ekf.velocity_variance[0]};
+    for (int i = 0; i < 3; i++) p->estimator.ratio[i] = isfinite(ratio[i]) ? (double)ratio[i] : 0.0;
+    p->estimator.has_position = (flags & ESTIMATOR_POSITION) != 0 && !(flags & ESTIMATOR_CONSTANT);
+    p->estimator.t_ns = now_ns;
+}
+
+const char *peer_decision(const peer_t *p, uint64_t now_ns, char text[PEER_DECISION])
+{
+    static const char *const name[] = {"position", "height", "velocity"};
+    const peer_estimator_t *e = &p->estimator;
+    int worst = 0;
+    if (!e->t_ns || now_ns > e->t_ns + PEER_ACCURACY_NS) return "its estimator is not heard";
+    for (int i = 1; i < 3; i++)
+        if (e->ratio[i] > e->ratio[worst]) worst = i;
+    if (e->ratio[worst] >= 1.0)
+        snprintf(text, PEER_DECISION, "its estimator refuses %s: %.1f gates off", name[worst],
+                 fmin(e->ratio[worst], 999.0));
+    else if (!e->has_position)
+        return "its estimator has no position";
+    else
+        snprintf(text, PEER_DECISION, "accepted, %.2f gates off at most", e->ratio[worst]);
+    return text;
+}
+
 const peer_motion_t *peer_motion(const peer_motions_t *motions, uint64_t t_ns)
 {
     const uint32_t held = motions->count < PEER_MOTIONS ? motions->count : PEER_MOTIONS;
@@ -192,7 +233,7 @@ static void take_ack(peer_t *p, const mavlink_message_t *m)
 int peer_receive(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, imu_buffer_t *samples,
                  mavlink_message_t out[PEER_MESSAGES])
 {
-    if (!is_autopilot(p, m)) {
+    if (!peer_is_autopilot(p, m)) {
         p->foreign++;
         p->has_duplicate |= m->system == p->settings.system && m->component == PEER_COMPONENT;
         return 0;
@@ -204,7 +245,11 @@ int peer_receive(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, imu_buf
     case MAVLINK_RAW_IMU: take_raw(p, m, now_ns, samples); return 0;
     case MAVLINK_ATTITUDE:
     case MAVLINK_LOCAL_POSITION_NED: take_motion(p, m, now_ns); return 0;
-    case MAVLINK_ESTIMATOR_STATUS: take_accuracy(p, m, now_ns); return 0;
+    case MAVLINK_ESTIMATOR_STATUS:
+        take_accuracy(p, m, now_ns);
+        take_estimator(p, m, now_ns);
+        return 0;
+    case MAVLINK_EKF_STATUS_REPORT: take_estimator(p, m, now_ns); return 0;
     case MAVLINK_COMMAND_ACK: take_ack(p, m); return 0;
     default: return 0;
     }
@@ -240,7 +285,7 @@ static void ask_imu(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
     p->next_interval_ns = now_ns + INTERVAL_NS;
 }
 
-/** Attitude, position and, of PX4, their accuracy. Returns their number. */
+/** Attitude, position and what its estimator makes of them. Returns their number. */
 static int ask_motion(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
 {
     int n = 0;
@@ -249,6 +294,7 @@ static int ask_motion(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
     ask_message(p, MAVLINK_ATTITUDE, MOTION_HZ, &out[n++]);
     ask_message(p, MAVLINK_LOCAL_POSITION_NED, MOTION_HZ, &out[n++]);
     if (p->autopilot == AUTOPILOT_PX4) ask_message(p, MAVLINK_ESTIMATOR_STATUS, ACCURACY_HZ, &out[n++]);
+    if (p->autopilot == AUTOPILOT_ARDUPILOT) ask_message(p, MAVLINK_EKF_STATUS_REPORT, ACCURACY_HZ, &out[n++]);
     p->next_motion_ns = now_ns + MOTION_NS;
     return n;
 }
@@ -259,7 +305,7 @@ int peer_tick(peer_t *p, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES])
     if (p->link.kind == LINK_FILE) return 0;
     if (p->has_autopilot && now_ns > p->heartbeat_ns + PEER_SILENCE_NS) { /* it may come back as another one */
         p->has_autopilot = 0;
-        p->answered = p->imu_id = 0;
+        p->requested = p->answered = p->imu_id = 0;
         p->next_motion_ns = 0;
     }
     if (!p->has_autopilot) return 0;
@@ -278,7 +324,25 @@ uint32_t peer_answers_needed(const peer_t *p)
 int peer_takes_stamps(const peer_t *p, uint64_t now_ns)
 {
     if (p->link.kind == LINK_FILE) return 1;
-    return p->has_autopilot && now_ns <= p->heartbeat_ns + PEER_SILENCE_NS && p->answered >= peer_answers_needed(p);
+    if (!p->has_autopilot || now_ns > p->heartbeat_ns + PEER_SILENCE_NS) return 0;
+    const uint32_t needed = peer_answers_needed(p);
+    return !needed || (p->answered >= needed && now_ns <= p->answered_ns + PEER_ANSWERS_AGE_NS);
+}
+
+const char *peer_silence(const peer_t *p, uint64_t now_ns, char text[PEER_TEXT])
+{
+    if (peer_takes_stamps(p, now_ns)) return NULL;
+    if (!p->has_autopilot) return "no heartbeat";
+    if (!p->sync.count) return "TIMESYNC is not answered";
+    const int is_over = p->answered_ns && now_ns > p->answered_ns + PEER_ANSWERS_AGE_NS;
+    if (!p->requested || is_over) return "it asks for no TIMESYNC";
+    const double trip_ms = 1e3 * timesync_last_trip_s(&p->sync);
+    const uint32_t few = p->requested / 2;
+    if (p->answered < few)
+        snprintf(text, PEER_TEXT, "round trips %.0f ms > 10", fmin(trip_ms, 999.0));
+    else
+        snprintf(text, PEER_TEXT, "%u of %u answers", (unsigned)p->answered, (unsigned)peer_answers_needed(p));
+    return text;
 }
 
 void peer_add_resolution(const peer_t *p, vfront_imu_noise_t *noise)

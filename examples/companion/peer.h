@@ -3,13 +3,14 @@
  * The autopilot at the other end of a link: who it is, its clock, its pose, the IMU samples that it sends.
  *
  * It is answered: TIMESYNC. It is asked: TIMESYNC, ten times a second, and by SET_MESSAGE_INTERVAL, until they come,
- * ATTITUDE and LOCAL_POSITION_NED, of PX4 ESTIMATOR_STATUS, and where its IMU is wanted HIGHRES_IMU or, of ArduPilot,
- * RAW_IMU. Messages of another system or component than the one
- * configured are counted, and nothing more.
+ * ATTITUDE and LOCAL_POSITION_NED, of PX4 ESTIMATOR_STATUS, of ArduPilot EKF_STATUS_REPORT, and where its IMU is wanted
+ * HIGHRES_IMU or, of ArduPilot, RAW_IMU. Messages of another system or component than the one configured are counted,
+ * and nothing more.
  *
  * Stamps are those of the companion's clock, with which TIMESYNC is answered, and the autopilot adds its own offset. It
  * can once it knows its offset: PX4 after 500 answers within 10 ms (src/lib/timesync), before which it takes the time
- * at which a message comes; ArduPilot from the first message on. Nothing that has a stamp is to be sent before.
+ * at which a message comes; ArduPilot from the first message on, as the least of arrival less stamp. Nothing that has a
+ * stamp is to be sent before.
  */
 #ifndef COMPANION_PEER_H
 #define COMPANION_PEER_H
@@ -19,11 +20,15 @@
 #include "timesync.h"
 
 #define PEER_ANSWERS_PX4 500u
-#define PEER_SILENCE_NS 5000000000u  /* without a heartbeat: the autopilot is gone */
-#define PEER_MESSAGES 5              /* most messages that a call sends back */
-#define PEER_MOTIONS 16u             /* of late: 0.8 s at the rate that is asked for */
-#define PEER_ACCURACY_NS 3000000000u /* age from which on an accuracy is none: PX4 sends one a second */
-#define PEER_COMPONENT 197u          /* of this program: MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
+#define PEER_ANSWER_NS 50000000u        /* nearer answers are one: PX4 asks ten times a second */
+#define PEER_ANSWERS_AGE_NS 30000000000 /* by then clocks have parted by 3 ms: stamps are not related any more */
+#define PEER_SILENCE_NS 5000000000u     /* without a heartbeat: the autopilot is gone */
+#define PEER_TEXT 28                    /* bytes of a reason and its end */
+#define PEER_DECISION 48                /* bytes of a decision and its end */
+#define PEER_MESSAGES 5                 /* most messages that a call sends back */
+#define PEER_MOTIONS 16u                /* of late: 0.8 s at the rate that is asked for */
+#define PEER_ACCURACY_NS 3000000000u    /* age from which on an accuracy is none: PX4 sends one a second */
+#define PEER_COMPONENT 197u             /* of this program: MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
 
 /** Settings. */
 typedef struct peer_settings {
@@ -31,6 +36,7 @@ typedef struct peer_settings {
     int wants_imu;             /**< 1: its samples are the IMU. */
     double imu_hz;             /**< Rate to ask for. */
     double imu_delay_s;        /**< By which its samples are late, by filters; negative: as such autopilots are. */
+    const uint8_t *key;        /**< Of SIGNING_KEY bytes, read as the link is opened; NULL: nothing is signed. */
     int answers;               /**< TIMESYNC answers before stamps are sent; -1: as the autopilot needs. */
 } peer_settings_t;
 
@@ -48,6 +54,13 @@ typedef struct peer_motions {
     uint32_t count;
 } peer_motions_t;
 
+/** What its own estimator makes of its sensors, of which vision is one: ESTIMATOR_STATUS or EKF_STATUS_REPORT. */
+typedef struct peer_estimator {
+    uint64_t t_ns;   /**< When it came; 0: never. */
+    double ratio[3]; /**< Innovations of level position, height, velocity over their gates: from 1 on refused. */
+    int has_position;
+} peer_estimator_t;
+
 /** Peer. Zero it, set settings, open the link. */
 typedef struct peer {
     peer_settings_t settings;
@@ -56,7 +69,9 @@ typedef struct peer {
     uint8_t autopilot;     /**< Its kind: 3 ArduPilot, 12 PX4. */
     int is_armed;          /**< 1: its motors may turn, by its last heartbeat. */
     uint64_t heartbeat_ns; /**< Of its last heartbeat. */
-    uint32_t answered;     /**< Requests of its TIMESYNC answered while round trips take less than 10 ms. */
+    uint32_t requested;    /**< Requests of its TIMESYNC. */
+    uint32_t answered;     /**< Those answered while round trips take less than 10 ms, one in 50 ms at most. */
+    uint64_t answered_ns;  /**< When the last of these was. */
     timesync_t sync;
     uint64_t asked_ns[8]; /**< Requests that may still come back. */
     uint32_t asked;       /**< Requests so far. */
@@ -71,6 +86,7 @@ typedef struct peer {
     peer_motions_t attitude, position;
     double accuracy_m[2]; /**< Its own deviations of its position: level, vertical. */
     uint64_t accuracy_ns; /**< When they came; 0: none yet. */
+    peer_estimator_t estimator;
 } peer_t;
 
 /** Takes a message that came at `now_ns`. Samples go into `samples`, where they are wanted. Returns the number of
@@ -78,11 +94,20 @@ typedef struct peer {
 int peer_receive(peer_t *peer, const mavlink_message_t *message, uint64_t now_ns, imu_buffer_t *samples,
                  mavlink_message_t out[PEER_MESSAGES]);
 
+/** 1: a message is of the autopilot that is configured. */
+int peer_is_autopilot(const peer_t *peer, const mavlink_message_t *message);
+
 /** What is due: requests. Returns the number of messages to send. */
 int peer_tick(peer_t *peer, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES]);
 
 /** 1: the autopilot can relate stamps to its own clock; a file always can. */
 int peer_takes_stamps(const peer_t *peer, uint64_t now_ns);
+
+/** Why it cannot, in words; NULL: it can. */
+const char *peer_silence(const peer_t *peer, uint64_t now_ns, char text[PEER_TEXT]);
+
+/** What its estimator makes of it, in words. */
+const char *peer_decision(const peer_t *peer, uint64_t now_ns, char text[PEER_DECISION]);
 
 /** TIMESYNC answers that it needs before that. */
 uint32_t peer_answers_needed(const peer_t *peer);

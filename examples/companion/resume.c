@@ -69,7 +69,7 @@ static void set_kept(odometry_start_t *start, const checkpoint_t *kept, uint64_t
 }
 
 static resume_origin_t start_of(odometry_start_t *start, const peer_t *peer, int peers, const checkpoint_t *kept,
-                                uint64_t t_ns)
+                                int is_north, uint64_t t_ns)
 {
     const peer_t *of_attitude, *of_position;
     const peer_motion_t *attitude = motion_near(peer, peers, 1, t_ns, &of_attitude);
@@ -84,10 +84,12 @@ static resume_origin_t start_of(odometry_start_t *start, const peer_t *peer, int
         return RESUME_AUTOPILOT;
     }
     if (kept) set_kept(start, kept, t_ns);
-    if (attitude && (kept || is_armed)) set_yaw(start, attitude, t_ns);
+    if (attitude && (kept || is_armed || is_north)) set_yaw(start, attitude, t_ns);
     if (is_armed && !attitude && !kept) return RESUME_WAITS;
     if (kept && (is_armed || start->sigma_yaw_rad <= ODOMETRY_YAW_SIGMA_MAX_RAD)) return RESUME_KEPT;
+    if (is_north && !attitude) return RESUME_WAITS;
     if (kept) memset(start, 0, sizeof *start);
+    if (kept && is_north && attitude) set_yaw(start, attitude, t_ns);
     return RESUME_ZERO;
 }
 
@@ -96,7 +98,7 @@ resume_origin_t resume_sender(sender_t *sender, const peer_t *peer, int peers, c
 {
     odometry_start_t start;
     if (!sender_needs_start(sender, nav)) return RESUME_NOT_NEEDED;
-    const resume_origin_t origin = start_of(&start, peer, peers, kept, nav->t_ns);
+    const resume_origin_t origin = start_of(&start, peer, peers, kept, sender->settings.is_north, nav->t_ns);
     if (origin != RESUME_WAITS) sender_resume(sender, &start);
     return origin;
 }

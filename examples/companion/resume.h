@@ -8,6 +8,9 @@
  *   the kept one      position of the checkpoint, carried on by its velocity; yaw of ATTITUDE, or its own
  *   zero              the local frame begins: on the ground, or where nobody has a position; yaw of ATTITUDE in flight
  *
+ * With sender_settings_t.is_north the yaw of the first state is that of ATTITUDE on the ground, too, and is waited for:
+ * before vision's yaw is fused, so that vision is never aligned to itself. Later states go on as above.
+ *
  * An autopilot that is armed and sends no ATTITUDE, with nothing kept, is waited for.
  */
 #ifndef COMPANION_RESUME_H

@@ -11,7 +11,12 @@ enum { LOCAL_FRD = 20, BODY_FRD = 12, ESTIMATOR_VIO = 3, QUALITY_FAILED = -1 };
 
 #define USELESS 1e6f /* variance of a message of a failure [m^2, rad^2, ...] */
 
-static uint64_t interval_ns(const sender_t *s) { return (uint64_t)(1e9 / s->settings.rate_hz); }
+static int has_lag(const sender_t *s) { return s->settings.lag_ns && s->settings.carries_on; }
+
+static uint64_t interval_ns(const sender_t *s)
+{
+    return (uint64_t)(1e9 / (has_lag(s) ? fmin(s->settings.rate_hz, SENDER_LAG_HZ) : s->settings.rate_hz));
+}
 
 static int are_finite(const double *values, int count)
 {
@@ -115,6 +120,14 @@ static int be_unsure(sender_t *s, const odometry_t *o, uint64_t now_ns, mavlink_
     return fail(s, now_ns, out);
 }
 
+/** The local frame begins with a state, though the first message is of a later time. */
+static void begin_frame(sender_t *s, const vfront_nav_t *nav)
+{
+    odometry_t first;
+    const odometry_inputs_t in = {.T_body_imu = s->settings.T_body_imu};
+    if (!s->frame.is_set) odometry_of(&first, &s->frame, nav, &in);
+}
+
 static int send(sender_t *s, const vfront_nav_t *nav, const imu_buffer_t *samples, uint64_t now_ns,
                 mavlink_message_t *out)
 {
@@ -178,6 +191,19 @@ static int send_carried(sender_t *s, const imu_buffer_t *samples, uint64_t now_n
     return send(s, &carried, samples, now_ns, out);
 }
 
+/** The newest state at the time of the constant lag, or as far as samples reach. */
+static int send_lagged(sender_t *s, const imu_buffer_t *samples, uint64_t now_ns, mavlink_message_t *out)
+{
+    vfront_nav_t carried = s->nav;
+    const uint64_t last_ns = imu_buffer_last_ns(samples), lagged_ns = now_ns - s->settings.lag_ns;
+    const uint64_t t_ns = last_ns < lagged_ns && last_ns > s->nav.t_ns ? last_ns : lagged_ns;
+    if (t_ns < s->nav.t_ns || t_ns > s->nav.t_ns + SENDER_CARRY_NS) return 0;
+    if (s->stamp_ns && t_ns < s->stamp_ns + interval_ns(s)) return 0;
+    if (t_ns > s->nav.t_ns && !imu_buffer_propagate(samples, &s->nav, &s->settings.noise, t_ns, &carried)) return 0;
+    s->carried += t_ns > s->nav.t_ns;
+    return send(s, &carried, samples, now_ns, out);
+}
+
 /** Running means of interval and age, a missing frame left out. */
 static void measure(sender_t *s, const vfront_nav_t *nav, uint64_t now_ns)
 {
@@ -203,6 +229,10 @@ int sender_state(sender_t *s, const vfront_nav_t *nav, const imu_buffer_t *sampl
     count_resets(s, nav);
     s->nav = *nav;
     s->has_state = 1;
+    if (has_lag(s)) {
+        begin_frame(s, nav);
+        return send_lagged(s, samples, now_ns, out);
+    }
     if (nav->t_ns <= s->stamp_ns) return 0; /* messages of later times are out: it counts from the next one on */
     if (!is_due(s, nav->t_ns) && s->is_sending && !s->resets_due) return 0;
     return send(s, nav, samples, now_ns, out);
@@ -212,6 +242,7 @@ int sender_tick(sender_t *s, const imu_buffer_t *samples, uint64_t now_ns, mavli
 {
     if (!s->has_state) return 0;
     if (now_ns > s->nav.t_ns + SENDER_STALE_NS) return fail(s, now_ns, out);
+    if (has_lag(s)) return send_lagged(s, samples, now_ns, out);
     const uint64_t target = target_ns(s);
     return target && now_ns >= out_ns(s, target) ? send_carried(s, samples, now_ns, out) : 0;
 }
@@ -220,7 +251,8 @@ uint64_t sender_next_ns(const sender_t *s)
 {
     if (!s->has_state) return UINT64_MAX;
     const uint64_t stale_ns = s->nav.t_ns + SENDER_STALE_NS + 1, target = target_ns(s);
-    const uint64_t next_ns = target ? out_ns(s, target) : stale_ns;
+    const uint64_t lagged_ns = s->stamp_ns + interval_ns(s) > s->nav.t_ns ? s->stamp_ns + interval_ns(s) : s->nav.t_ns;
+    const uint64_t next_ns = has_lag(s) ? lagged_ns + s->settings.lag_ns : target ? out_ns(s, target) : stale_ns;
     return next_ns < stale_ns ? next_ns : stale_ns;
 }
 

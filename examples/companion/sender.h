@@ -5,6 +5,8 @@
  *   a state that is GOOD, COASTING or STEREO_ONLY   ODOMETRY at its time, quality 1..100 as the library has it
  *   between frames that are too far apart, and      the last state carried on by IMU samples, by 100 ms at most, its
  *   in place of one that does not come              covariance grown as far
+ *   a constant lag (ArduPilot)                      every message is the last state carried on to the same time before
+ *                                                   it goes, whatever the camera's rate and the step's time are
  *   no state yet                                    silence
  *   LOST, values that are none, no state in time    quality -1 in one message, whose variances are so large that it
  *                                                   does nothing even where quality is not looked at; then silence
@@ -23,9 +25,12 @@
 #include "odometry.h"
 #include "imu_buffer.h"
 
-#define SENDER_CARRY_NS 100000000u /* longest time that a state is carried on */
-#define SENDER_STALE_NS 200000000u /* age from which on a state is stale: PX4 stops, too */
-#define SENDER_MESSAGES 2          /* most messages of a call */
+#define SENDER_CARRY_NS 100000000u  /* longest time that a state is carried on */
+#define SENDER_STALE_NS 200000000u  /* age from which on a state is stale: PX4 stops, too */
+#define SENDER_LAG_NS 10000000u     /* default of ArduPilot's VISO_DELAY_MS */
+#define SENDER_LAG_IMU_NS 30000000u /* the same where samples are the autopilot's own: a filter, two ways */
+#define SENDER_LAG_HZ 40.0          /* most messages a second then: ArduPilot takes none within 20 ms of another */
+#define SENDER_MESSAGES 2           /* most messages of a call */
 
 /** Settings, which may change between calls. */
 typedef struct sender_settings {
@@ -35,6 +40,8 @@ typedef struct sender_settings {
     pose_t T_body_imu;        /**< Mount of the IMU. */
     vfront_imu_noise_t noise; /**< For states that are carried on. */
     double stamp_sigma_s;     /**< Deviation of stamps. */
+    uint64_t lag_ns;          /**< Constant age of messages as they go, with carries_on; 0: the state's own. */
+    int is_north;             /**< 1: the local frame's x axis is the autopilot's north (resume.h). */
 } sender_settings_t;
 
 /** Sender. Zero it, then set the settings. */

@@ -37,7 +37,10 @@ static const char help[] =
     "  --frames N        stop after N frames\n"
     "\n"
     "out:\n"
-    "  --link LINK       udp:HOST:PORT[:LOCAL], serial:DEVICE:BAUD or file:PATH; up to 4 times\n"
+    "  --link LINK       udp:HOST:PORT[:LOCAL], udpin:PORT, tcp:HOST:PORT, serial:DEVICE:BAUD or file:PATH; up to 4 "
+    "times;\n"
+    "                    none: pictures, tracks and state for --view alone, also without an IMU\n"
+    "  --key FILE        sign all messages, take signed ones alone: 32 bytes, or 64 hexadecimal digits\n"
     "  --system N        system id of the autopilot; 1\n"
     "  --rate HZ         most ODOMETRY messages a second, 1..100; 50: frames of 30 Hz as they are, of 20 Hz one in "
     "between,\n"
@@ -46,6 +49,7 @@ static const char help[] =
     "  --vision-position VISION_POSITION_ESTIMATE, too\n"
     "  --obstacles[=M]   OBSTACLE_DISTANCE: what lies within M metres of the vehicle's height; 1. Needs a build with\n"
     "                    disparities (VFRONT_DENSE)\n"
+    "  --north           x of the local frame is north, by the autopilot's ATTITUDE at the first state, on the ground\n"
     "  --origin LAT,LON,ALT  SET_GPS_GLOBAL_ORIGIN [degrees, m above sea], which ArduPilot needs\n"
     "  --answers N       TIMESYNC answers before the autopilot can relate stamps; PX4 needs 500 (50 s), ArduPilot "
     "none\n"
@@ -92,10 +96,12 @@ static int set_calibration(struct settings *s, const char *text) { return s->cal
 static int set_record(struct settings *s, const char *text) { return s->record = text, CONTINUE; }
 
 static int set_view(struct settings *s, const char *text) { return s->view = text, CONTINUE; }
+static int set_key(struct settings *s, const char *text) { return s->key = text, CONTINUE; }
 static int set_checkpoint(struct settings *s, const char *text) { return s->checkpoint = text, CONTINUE; }
 
 static int set_link(struct settings *s, const char *text)
 {
+    if (strcmp(text, "none") == 0) return s->is_alone = 1, CONTINUE;
     if (s->links == LINKS_MAX) return message(EXIT_USAGE, "--link: at most %d links", LINKS_MAX);
     s->link[s->links++] = text;
     return CONTINUE;
@@ -193,11 +199,9 @@ static int set_flag(struct settings *s, const char *name)
         const char *name;
         int *flag;
         int value;
-    } known[] = {{"--fast", &s->is_fast, 1},
-                 {"--vision-position", &s->has_vision_position, 1},
-                 {"--quiet", &s->quiet, 1},
-                 {"--no-carry", &s->has_carry, 0},
-                 {"--check", &s->is_check, 1}};
+    } known[] = {{"--fast", &s->is_fast, 1},   {"--vision-position", &s->has_vision_position, 1},
+                 {"--quiet", &s->quiet, 1},    {"--no-carry", &s->has_carry, 0},
+                 {"--north", &s->is_north, 1}, {"--check", &s->is_check, 1}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (strcmp(name, known[i].name) != 0) continue;
         *known[i].flag = known[i].value;
@@ -218,7 +222,7 @@ static int read_option(struct settings *s, char **word, int *at)
     } known[] = {{"--source", set_source}, {"--rig", set_rig},         {"--calibration", set_calibration},
                  {"--link", set_link},     {"--keep", set_checkpoint}, {"--imu", set_imu},
                  {"--origin", set_origin}, {"--port", set_port},       {"--set", set_tuning},
-                 {"--record", set_record}, {"--view", set_view}};
+                 {"--record", set_record}, {"--view", set_view},       {"--key", set_key}};
     static const char *const numbers[] = {"--imu-hz",    "--rate",        "--stamp-sigma", "--frames",
                                           "--system",    "--answers",     "--realtime",    "--slow",
                                           "--camera-hz", "--exposure-us", "--readout-us",  "--imu-delay"};
@@ -257,7 +261,10 @@ int settings_read(struct settings *s, int count, char **word)
     }
     s->delay_sigma_s *= 1e-3;
     s->imu_delay_s *= 1e-3;
-    if (!s->links) return message(EXIT_USAGE, "--link is missing: where the messages go; --help lists all options");
+    if (s->links && s->is_alone) return message(EXIT_USAGE, "--link none: beside another link");
+    if (s->is_alone && s->imu_is_autopilots) return message(EXIT_USAGE, "--link none: no autopilot, no IMU of it");
+    if (!s->links && !s->is_alone)
+        return message(EXIT_USAGE, "--link is missing: where the messages go; --help lists all options");
     if (s->is_fast && (s->imu_is_autopilots || s->iio))
         return message(EXIT_USAGE, "--fast: no IMU but the source's: the time of any other is the machine's");
     if (s->slow > 1 && s->iio) return message(EXIT_USAGE, "--slow: no IMU of iio: its time is the machine's");

@@ -19,7 +19,7 @@ enum {
 };
 
 struct settings {
-    const char *source, *rig, *calibration, *checkpoint, *record, *view; /* NULL: not given; source always is */
+    const char *source, *rig, *calibration, *checkpoint, *record, *view, *key; /* NULL: not given; source always is */
     const char *link[LINKS_MAX];
     int links;
     int imu_is_autopilots;
@@ -28,7 +28,7 @@ struct settings {
     double rate_hz;
     double delay_sigma_s;
     int system, answers;
-    int has_vision_position, is_fast, quiet, has_carry;
+    int has_vision_position, is_fast, quiet, has_carry, is_north, is_alone;
     int is_check;
     double obstacle_height_m; /* 0: no obstacles */
     int slow;                 /* of the clock; 1: it is the machine's */

@@ -4,15 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-#define TRIP_MAX_S 1.0  /* a longer one is not used */
-#define FLOOR_S 20e-6   /* deviation of a round trip as short as any: stamps, scheduling */
-#define SKEW_S 100e-6   /* of a crystal, at first */
-#define WANDER 1e-7     /* random walk of the skew [1/sqrt(s)] */
-#define JITTER_S 1e-6   /* random walk of the offset [s/sqrt(s)] */
-#define GATE 6.0        /* deviations from which on a round trip is strange */
-#define GATE_MIN_S 2e-3 /* and no less than that */
-#define OUTLIERS_MAX 5  /* in a row that agree: the clock was set */
-#define OUTLIER_AGREEMENT_S 0.05
+#define TRIP_MAX_S 1.0              /* a longer one is not used */
+#define FLOOR_S 20e-6               /* deviation of a round trip as short as any: stamps, scheduling */
+#define SKEW_S 100e-6               /* of a crystal, at first */
+#define WANDER 1e-7                 /* random walk of the skew [1/sqrt(s)] */
+#define JITTER_S 1e-6               /* random walk of the offset [s/sqrt(s)] */
+#define SKEW_MAX 300e-6             /* of two crystals, at any time */
 #define TIME_MAX_NS (INT64_MAX / 4) /* of any clock: 73 years */
 
 double timesync_trip_s(const timesync_t *s)
@@ -22,6 +19,11 @@ double timesync_trip_s(const timesync_t *s)
     for (uint32_t i = 0; i < n; i++)
         if (s->trip_s[i] < min) min = s->trip_s[i];
     return min;
+}
+
+double timesync_last_trip_s(const timesync_t *s)
+{
+    return s->count ? s->trip_s[(s->count - 1) % TIMESYNC_RECENT] : TRIP_MAX_S;
 }
 
 /** By how much even the shortest round trip of late may be longer than the shortest that there can be: the mean of what
@@ -45,15 +47,36 @@ static void predict(timesync_t *s, uint64_t t_ns)
     if (t_ns > s->at_ns) s->at_ns = t_ns;
 }
 
-static void begin(timesync_t *s, int64_t offset_ns, uint64_t at_ns, double sigma_s)
+/** What a round trip allows. */
+static timesync_bounds_t bounds_of(const timesync_t *s, int64_t offset_ns, uint64_t at_ns, double trip_s)
 {
+    const double offset_s = (double)(offset_ns - s->base_ns) * 1e-9, half_s = trip_s / 2.0 + FLOOR_S;
+    return (timesync_bounds_t){.at_ns = at_ns, .least_s = offset_s - half_s, .most_s = offset_s + half_s};
+}
+
+/** What both allow, the one before widened by the time since. 0: nothing; *to is unchanged. */
+static int intersect(timesync_bounds_t *to, const timesync_bounds_t *with)
+{
+    const double wider_s = with->at_ns > to->at_ns ? SKEW_MAX * 1e-9 * (double)(with->at_ns - to->at_ns) : 0.0;
+    const timesync_bounds_t both = {.at_ns = with->at_ns,
+                                    .least_s = fmax(to->least_s - wider_s, with->least_s),
+                                    .most_s = fmin(to->most_s + wider_s, with->most_s)};
+    if (both.least_s > both.most_s) return 0;
+    *to = both;
+    return 1;
+}
+
+static void begin(timesync_t *s, int64_t offset_ns, uint64_t at_ns, double trip_s)
+{
+    const double sigma_s = trip_s / 2.0 + FLOOR_S;
     s->base_ns = offset_ns;
     s->at_ns = at_ns;
     s->offset_s = s->skew = 0.0;
     s->P[0] = sigma_s * sigma_s;
     s->P[1] = 0.0;
     s->P[2] = SKEW_S * SKEW_S;
-    s->count = s->outlier = 0;
+    s->count = s->outliers = 0;
+    s->bounds = bounds_of(s, offset_ns, at_ns, trip_s);
 }
 
 static void correct(timesync_t *s, double residual_s, double variance)
@@ -64,16 +87,23 @@ static void correct(timesync_t *s, double residual_s, double variance)
     s->P[2] -= k1 * s->P[1];
     s->P[1] -= k0 * s->P[1];
     s->P[0] -= k0 * s->P[0];
+    s->offset_s = fmin(fmax(s->offset_s, s->bounds.least_s), s->bounds.most_s);
+    s->skew = fmin(fmax(s->skew, -SKEW_MAX), SKEW_MAX);
 }
 
-/** A round trip far from all before: taken once several agree. */
+/** A round trip contrary to all before: taken once many agree. */
 static timesync_result_t outlier(timesync_t *s, int64_t offset_ns, uint64_t at_ns, double trip_s)
 {
-    const double apart_s = fabs((double)(offset_ns - s->outlier_ns)) * 1e-9;
-    s->outlier = s->outlier && apart_s < OUTLIER_AGREEMENT_S ? s->outlier + 1 : 1;
-    s->outlier_ns = offset_ns;
-    if (s->outlier < OUTLIERS_MAX) return TIMESYNC_OUTLIER;
-    begin(s, offset_ns, at_ns, trip_s / 2.0 + FLOOR_S);
+    const timesync_bounds_t its = bounds_of(s, offset_ns, at_ns, trip_s);
+    if (s->outliers && intersect(&s->other, &its)) {
+        s->outliers++;
+    } else {
+        s->other = its;
+        s->outliers = 1;
+    }
+    if (s->outliers < TIMESYNC_JUMP) return TIMESYNC_OUTLIER;
+    s->jump_s = (double)(offset_ns - s->base_ns) * 1e-9 - s->offset_s;
+    begin(s, offset_ns, at_ns, trip_s);
     s->trip_s[0] = trip_s;
     s->count = 1;
     s->resets++;
@@ -89,17 +119,16 @@ timesync_result_t timesync_add(timesync_t *s, uint64_t sent_ns, int64_t remote_n
     if (trip_s > TRIP_MAX_S) return TIMESYNC_OUTLIER;
     const int64_t offset_ns = remote_ns - (int64_t)middle_ns;
     if (!s->count) {
-        begin(s, offset_ns, middle_ns, trip_s / 2.0 + FLOOR_S);
+        begin(s, offset_ns, middle_ns, trip_s);
     } else {
         const double min_s = timesync_trip_s(s);
         const double slack_s = (fmax(trip_s - min_s, 0.0) + excess_s(s, min_s)) / 2.0;
         const double variance = FLOOR_S * FLOOR_S + slack_s * slack_s / 3.0; /* even within its bounds */
+        const timesync_bounds_t its = bounds_of(s, offset_ns, middle_ns, trip_s);
+        if (!intersect(&s->bounds, &its)) return outlier(s, offset_ns, middle_ns, trip_s);
         predict(s, middle_ns);
-        const double residual_s = (double)(offset_ns - s->base_ns) * 1e-9 - s->offset_s;
-        const double gate_s = GATE * sqrt(s->P[0] + variance);
-        if (fabs(residual_s) > fmax(gate_s, GATE_MIN_S)) return outlier(s, offset_ns, middle_ns, trip_s);
-        correct(s, residual_s, variance);
-        s->outlier = 0;
+        correct(s, (double)(offset_ns - s->base_ns) * 1e-9 - s->offset_s, variance);
+        s->outliers = 0;
     }
     s->trip_s[s->count++ % TIMESYNC_RECENT] = trip_s;
     return TIMESYNC_ACCEPTED;

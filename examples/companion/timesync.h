@@ -5,6 +5,11 @@
  * true offset lies within half of the round trip of the estimate. A Kalman filter of both weights each round trip by
  * how short it was beside the shortest of late. No filter observes a path there that is longer than the path back: a
  * quarter of the shortest round trip is added to the deviation for it.
+ *
+ * What all round trips allow together is an interval, which widens by what a crystal may be off. The estimate stays
+ * within it, and a round trip that contradicts it is not taken: whoever answers wrongly moves the clock by what short
+ * round trips leave open, and no more. Only once TIMESYNC_JUMP of them in a row agree, with none of the others in
+ * between, was the clock set.
  */
 #ifndef COMPANION_TIMESYNC_H
 #define COMPANION_TIMESYNC_H
@@ -14,14 +19,21 @@
 #define TIMESYNC_RECENT 64              /* round trips among which the shortest is looked for */
 #define TIMESYNC_MIN 8                  /* round trips before there is an offset */
 #define TIMESYNC_SIGMA_MAX_S 3e-3       /* larger deviations: no offset */
+#define TIMESYNC_JUMP 30                /* in a row that agree on another offset, 3 s of them: the clock was set */
 #define TIMESYNC_SILENCE_NS 10000000000 /* without a round trip: no offset */
 
 /** What became of a round trip. */
 typedef enum timesync_result {
     TIMESYNC_ACCEPTED = 0,
-    TIMESYNC_OUTLIER = 1, /**< Not taken: negative, over 1 s, or too far from all before. */
-    TIMESYNC_RESET = 2    /**< Taken as the first one: several in a row agree that the clock was set. */
+    TIMESYNC_OUTLIER = 1, /**< Not taken: negative, over 1 s, or contrary to all before. */
+    TIMESYNC_RESET = 2    /**< Taken as the first one: TIMESYNC_JUMP in a row agree that the clock was set. */
 } timesync_result_t;
+
+/** Offsets that round trips allow together [s], beyond base_ns. */
+typedef struct timesync_bounds {
+    uint64_t at_ns; /**< Companion's time of them. */
+    double least_s, most_s;
+} timesync_bounds_t;
 
 /** Filter. Zero it before the first round trip. */
 typedef struct timesync {
@@ -32,9 +44,11 @@ typedef struct timesync {
     double skew;                    /**< Its change [s/s]. */
     double P[3];                    /**< Variances of offset and skew: PP, PS, SS. */
     double trip_s[TIMESYNC_RECENT]; /**< Of late, a ring. */
-    int64_t outlier_ns;             /**< Offset of the last strange one. */
-    uint32_t outlier;               /**< Strange ones in a row that agree. */
-    uint32_t resets;                /**< Clocks that were set. */
+    timesync_bounds_t bounds;
+    timesync_bounds_t other; /**< Of the outliers in a row that agree. */
+    uint32_t outliers;       /**< Their number. */
+    uint32_t resets;         /**< Clocks that were set. */
+    double jump_s;           /**< By how much the last one was. */
 } timesync_t;
 
 /** A round trip. remote_ns: the autopilot's time as it answered. */
@@ -48,7 +62,8 @@ timesync_result_t timesync_add(timesync_t *sync, uint64_t sent_ns, int64_t remot
  */
 int timesync_local(const timesync_t *sync, int64_t remote_ns, uint64_t now_ns, uint64_t *local_ns, double *sigma_s);
 
-/** Shortest round trip of late [s]. */
+/** Shortest round trip of late, and the last one [s]; 1 before there is one. */
 double timesync_trip_s(const timesync_t *sync);
+double timesync_last_trip_s(const timesync_t *sync);
 
 #endif

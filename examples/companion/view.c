@@ -168,6 +168,7 @@ static int read_input(view_t *v, view_client_t *c, uint64_t now_ns)
     if (n == 0) return 0;
     if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
     c->seen_ns = now_ns;
+    if (!c->begin_ns) c->begin_ns = now_ns;
     c->request_bytes += (size_t)n;
     c->request[c->request_bytes] = '\0';
     if (memchr(c->request, '\0', c->request_bytes)) return 0;
@@ -190,6 +191,7 @@ static int write_output(view_t *v, view_client_t *c, uint64_t now_ns)
     if (c->buffer >= 0) v->buffer[c->buffer].readers--;
     c->buffer = -1;
     c->out = NULL;
+    c->begin_ns = 0;
     return !c->is_last;
 }
 
@@ -219,7 +221,7 @@ void view_service(view_t *v, uint64_t now_ns)
     for (int i = 0; i < VIEW_CLIENTS; i++) {
         view_client_t *c = &v->client[i];
         if (c->fd < 0) continue;
-        int good = now_ns < c->seen_ns + VIEW_IDLE_NS;
+        int good = now_ns < c->seen_ns + VIEW_IDLE_NS && (!c->begin_ns || now_ns < c->begin_ns + VIEW_TOTAL_NS);
         if (good && !c->out_bytes) good = read_input(v, c, now_ns);
         if (good && c->out_bytes) good = write_output(v, c, now_ns);
         if (!good) end(v, c);

@@ -25,6 +25,7 @@
 #define VIEW_PERIOD_NS 190000000u  /* least time between two pictures: 5 Hz */
 #define VIEW_ACTIVE_NS 2000000000u /* time after a request during which someone looks */
 #define VIEW_IDLE_NS 10000000000u  /* a connection on which nothing goes on for that long is closed */
+#define VIEW_TOTAL_NS 20000000000u /* longest time of a request and its answer: 20 KB a second */
 #define VIEW_WIDTH 640             /* picture at most; larger ones are made smaller by a whole factor */
 #define VIEW_HEIGHT 480
 #define VIEW_TEXT 65536 /* bytes of JSON at most */
@@ -51,11 +52,13 @@ typedef struct view_client {
     int buffer;  /**< Held by it; -1: none. */
     int is_last; /**< 1: closed after this answer. */
     uint64_t seen_ns;
+    uint64_t begin_ns; /**< Of the request under way; 0: none. */
 } view_client_t;
 
 /** Picture and its company, beside the result. */
 typedef struct view_frame {
     const vfront_picture_t *picture; /**< Of camera 0, the one that the result is of; in host memory. */
+    const char *links;               /**< What each link carries; NULL or empty: not known. */
     const char *rejection;           /**< Why the state is not sent; NULL: it is. */
     const double *euler_rad;         /**< Roll, pitch, yaw of the body, as ODOMETRY has them; NULL: not known. */
 } view_frame_t;

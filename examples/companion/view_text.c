@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "examples/replay/state.h"
+#include "health.h"
 #include "view.h"
 
 #define RESERVE 64 /* bytes that lists leave free for what ends the line */
@@ -94,8 +95,10 @@ static void add_health(struct line *l, const vfront_result_t *r)
     add_text(l, "stereo", stereo[h->stereo & 3u]);
     add(l, RESERVE,
         "\"health_quality\":%" PRIu32 ",\"followed\":%" PRIu32 ",\"born\":%" PRIu32 ",\"missing\":%" PRIu32
-        ",\"frozen\":%" PRIu32 ",\"imu_faults\":%" PRIu32 ",\"samples\":%" PRIu32 ",",
-        h->quality, h->followed, h->born, h->missing, frozen, h->imu, h->imu_samples);
+        ",\"frozen\":%" PRIu32 ",\"samples\":%" PRIu32 ",",
+        h->quality, h->followed, h->born, h->missing, frozen, h->imu_samples);
+    char words[HEALTH_IMU_TEXT];
+    add_text(l, "imu_faults", health_imu_words(h->imu, words));
     add_numbers(l, "brightness_grey", (const double[1]){(double)h->brightness_grey[0]}, 1, 1.0);
 }
 
@@ -154,6 +157,7 @@ size_t view_text(char *text, const view_t *v, const vfront_result_t *r, const vi
     struct line l = {.text = text};
     add(&l, RESERVE, "{\"frame\":%" PRIu64 ",\"t_s\":%.3f,\"picture\":[%" PRId32 ",%" PRId32 ",%" PRId32 "],", r->frame,
         (double)r->t_mid_ns * 1e-9, size[0], size[1], size[2]);
+    add_text(&l, "links", f->links);
     add_state(&l, &r->nav, f);
     add_health(&l, r);
     add_times(&l, v, r);

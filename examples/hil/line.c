@@ -8,7 +8,7 @@
 #include "wire.h"
 
 #define SAMPLES_MAX (sizeof((line_t *)0)->sample / sizeof(vfront_imu_t))
-#define TRIES_MAX 40 /* of 50 ms, for a device that takes nothing */
+#define TRIES_MAX 2000 /* of 1 ms, for a device that takes nothing */
 
 enum { SYSTEM = 1, COMPONENT = 1, RATES_AND_FORCES = 0x3f };
 
@@ -28,18 +28,25 @@ void line_round(vfront_imu_t *r)
     }
 }
 
-const char *line_send(link_t *link, mavlink_message_t *m)
+/** 1: it is out, or waits in the link; 0: there is no device. */
+static int is_taken(link_t *link, const mavlink_message_t *m)
 {
-    int tries = 0;
-    while (!link_send(link, m) || link->out_count) {
-        struct pollfd p = {.fd = link->fd, .events = POLLOUT};
-        const int is_taken = link->out_count > 0 && link->out_count < LINK_OUT_BYTES / 2;
-        if (is_taken) return NULL; /* it goes out with the next ones */
-        if (tries++ == TRIES_MAX) return "the line takes nothing for 2 s";
-        poll(&p, 1, 50);
+    const uint64_t dropped = link->dropped;
+    (void)link_send(link, m);
+    return link->dropped == dropped;
+}
+
+/** A message that waited would give way to the next one of its kind, and none is to be missing. */
+const char *line_send(link_t *link, const mavlink_message_t *m)
+{
+    int is_there = 0;
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
+        if (!is_there) is_there = is_taken(link, m);
+        if (is_there && !link_waits(link)) return NULL;
+        poll(NULL, 0, 1);
         (void)link_maintain(link);
     }
-    return NULL;
+    return "the line takes nothing for 2 s";
 }
 
 const char *line_send_samples(link_t *link, const vfront_imu_t *sample, uint32_t count)
@@ -57,12 +64,7 @@ const char *line_send_samples(link_t *link, const vfront_imu_t *sample, uint32_t
         }
         error = line_send(link, &m);
     }
-    for (int i = 0; i < TRIES_MAX && link->out_count && !error; i++) {
-        struct pollfd p = {.fd = link->fd, .events = POLLOUT};
-        poll(&p, 1, 50);
-        (void)link_maintain(link);
-    }
-    return error ? error : link->out_count ? "the line takes nothing for 2 s" : NULL;
+    return error;
 }
 
 void line_clear(line_t *l)

@@ -24,7 +24,7 @@ typedef struct line {
 void line_round(vfront_imu_t *sample);
 
 /** Send a message, and wait until the device has taken it. */
-const char *line_send(link_t *link, mavlink_message_t *message);
+const char *line_send(link_t *link, const mavlink_message_t *message);
 const char *line_send_samples(link_t *link, const vfront_imu_t *sample, uint32_t count);
 
 /** Take messages until there are `count` samples from first_ns to last_ns, for timeout_ms at most, whatever else

@@ -145,12 +145,13 @@ def option_faults(companion, folder):
     hole.write_text("imu0:\n  gyroscope_noise_density: 1e-3\n")
     link = ("--link", f"file:{folder}/x")
     cases = [(2, "--link"), (2, "--nonsense", *link), (2, "--rate", "0", *link), (2, "--rate", "nan", *link), (2, "--origin", "91,0,0", *link), (2, "--set", "windows=1", *link),
-             (2, "--imu", "mine", *link), (2, "word", *link), (2, "--fast", "--imu", "autopilot", *link), (3, "--link", "udp:nowhere"), (3, "--link", f"udp:127.0.0.1:9:{port}"),
-             (3, "--link", "serial:/dev/null:57600"), (4, "--source", str(folder / "nothing"), *link), (4, "--rig", str(missing), *link), (4, "--rig", str(hole), *link), (2,)]
+             (2, "--imu", "mine", *link), (2, "word", *link), (2, "--link", "none", *link), (2, "--link", "none", "--imu", "autopilot"), (2, "--fast", "--imu", "autopilot", *link), (3, "--link", "udp:nowhere"), (3, "--link", f"udp:127.0.0.1:9:{port}"),
+             (3, "--link", "serial:/dev/null:57600"), (3, "--key", str(folder / "nothing"), *link), (4, "--source", str(folder / "nothing"), *link), (4, "--rig", str(missing), *link), (4, "--rig", str(hole), *link), (2,)]
     for code, *words in cases:
         done = run(companion, *words, code=code)
         expect(done.stderr.count("companion: ") >= 1 and len(done.stderr.splitlines()) <= 2, f"{words}: {done.stderr!r}")
     expect("--link" in run(companion, "--help").stdout, "--help")
+    expect("no link\n" in run(companion, "--source", SOURCE, "--fast", "--frames", "4", "--link", "none").stdout, "--link none")
 
 
 RIG = """body:
@@ -181,6 +182,35 @@ def rigs_with_holes(companion, folder):
     rig(4, "rig.yaml", lambda text: text.replace("  intrinsics: [200, 200, 160, 120]\n", "", 1))
     rig(4, "rig.yaml", lambda text: text.replace("resolution: [320, 240]", "resolution: [320]", 1))
     rig(6, "vfront_init: VFRONT_E_CALIBRATION", lambda text: text.replace("intrinsics: [200, 200,", "intrinsics: [2e9, 200,", 1))
+
+
+def files_to_begin_with(companion):
+    """The rig that is installed is one; the parameters of both autopilots are laid out as ground stations read them, none twice, and as README has them."""
+    here = pathlib.Path(__file__).resolve().parents[2] / "examples/companion"
+    done = run(companion, "--source", "synthetic:640x480", "--fast", "--frames", "2", "--rig", str(here / "rig.yaml"), "--link", "none")
+    expect("frames 2" in done.stdout, f"rig.yaml: {done.stderr}")
+    px4 = [line.split("\t") for line in (here / "px4.params").read_text().splitlines() if not line.startswith("#")]
+    expect(all(len(row) == 5 and row[:2] == ["1", "1"] and row[4] == ("9" if "." in row[3] else "6") and float(row[3]) >= 0 for row in px4), f"px4.params: {px4}")
+    ardupilot = [line.split() for line in (here / "ardupilot.parm").read_text().splitlines() if not line.startswith("#")]
+    expect(all(len(row) == 2 and float(row[1]) >= 0 for row in ardupilot), f"ardupilot.parm: {ardupilot}")
+    page = (here / "README.md").read_text()
+    for names in [row[2] for row in px4], [row[0] for row in ardupilot]:
+        expect(len(names) == len(set(names)) and all(re.fullmatch("[A-Z0-9_]{3,16}", name) for name in names), f"{names}")
+    values = {row[2]: float(row[3]) for row in px4} | {row[0]: float(row[1]) for row in ardupilot}
+    for name, value in re.findall(r"`((?:EKF2|VISO)_\w+)` (\d+)", page):
+        expect(values.get(name) == float(value) or name == "VISO_DELAY_MS", f"README has {name} {value}, the file {values.get(name)}")
+    expect(values["VISO_DELAY_MS"] == round(10 + 256 * 10 / 921.6), "VISO_DELAY_MS") # 10 bits a byte
+
+
+def waits_for_a_camera(companion, folder):
+    """A video device that is not there is waited for, with a word; ctrl-C ends that."""
+    (folder / "rig.yaml").write_text(RIG)
+    process = subprocess.Popen([companion, "--source", "v4l2:/dev/not_there", "--rig", str(folder / "rig.yaml"), "--imu", "autopilot", "--link", "file:/dev/null"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.5)
+    expect(process.poll() is None, "a camera that is not there ends it")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    expect(process.returncode == 0 and err.count("it is tried again every second") == 1 and "a camera is not there" in err, f"a camera that is not there: {process.returncode} {err}")
 
 
 def goes_on(companion, folder):
@@ -241,7 +271,7 @@ class Autopilot:
             self.next["beat"] = at + 1.0
             self.send(mav.MAVLink_heartbeat_message(2, self.kind, self.mode, 0, 4, 3))
         if beats and at >= self.next["sync"]:
-            self.next["sync"] = at + 0.05
+            self.next["sync"] = at + 0.05 * SLOW
             self.send(mav.MAVLink_timesync_message(0, self.now()))
         try:
             data, self.peer = self.socket.recvfrom(2048)
@@ -270,14 +300,14 @@ def as_recorded(replay, folder, said):
 def over_loopback(companion, replay, folder):
     """A flight on a clock that this machine can keep up with, beside other work."""
     pilot, stranger = Autopilot(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    words = [companion, "--source", "synthetic:160x120", "--link", f"udp:127.0.0.1:{pilot.port}", "--answers", "60", "--origin", "47.4,8.5,400", "--quiet", "--slow", str(SLOW), "--keep", f"{folder}/keep", "--record", f"{folder}/loop.vfr"]
+    words = [companion, "--source", "synthetic:160x120", "--link", f"udp:127.0.0.1:{pilot.port}", "--answers", "20", "--origin", "47.4,8.5,400", "--quiet", "--slow", str(SLOW), "--keep", f"{folder}/keep", "--record", f"{folder}/loop.vfr"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end, related = time.monotonic() + 60.0, None
     while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 25 and process.poll() is None:
         pilot.turn()
         if pilot.peer and len(pilot.got) % 5 == 0:
             stranger.sendto(bytes(mav.MAVLink_timesync_message(0, 1).pack(mav.MAVLink(None, srcSystem=1, srcComponent=1))), pilot.peer)
-        if related is None and len(pilot.trips) >= 60:
+        if related is None and len(pilot.trips) >= 20:
             related = pilot.now()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
@@ -286,9 +316,9 @@ def over_loopback(companion, replay, folder):
     sent = pilot.of("ODOMETRY")
     expect(len(sent) >= 20, f"{len(sent)} ODOMETRY in 60 s: {err[-500:]}")
     first_trip = pilot.trips and sorted(pilot.trips)
-    expect(len(pilot.trips) >= 60, f"{len(pilot.trips)} answers")
-    if sent and len(pilot.trips) >= 60:
-        expect(sum(1 for t, m in pilot.of("TIMESYNC") if m.tc1 > 0 and t < sent[0][0]) >= 60, "ODOMETRY before stamps could be related")
+    expect(len(pilot.trips) >= 20, f"{len(pilot.trips)} answers")
+    if sent and len(pilot.trips) >= 20:
+        expect(sum(1 for t, m in pilot.of("TIMESYNC") if m.tc1 > 0 and t < sent[0][0]) >= 20, "ODOMETRY before stamps could be related")
         stamps = [m.time_usec for _, m in sent]
         expect(all(a < b for a, b in zip(stamps, stamps[1:])), "stamps that do not rise")
         # by the answers of the companion its clock is known: a stamp lies before its message came, by less than what is stale
@@ -365,7 +395,7 @@ def in_flight(companion):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     asked = {int(m.param1) for _, m in pilot.of("COMMAND_LONG") if m.command == 511}
-    expect(asked == {30, 32}, f"asked for {asked}")
+    expect(asked == {30, 32, 193}, f"asked for {asked}")
     sent = [m for _, m in pilot.of("ODOMETRY")]
     if not expect(waited and sent, f"a start in flight: {'waited' if waited else 'did not wait'}, {len(sent)} ODOMETRY: {err[-300:]}"):
         return
@@ -373,8 +403,30 @@ def in_flight(companion):
     apart, turned = max(abs(a - b) for a, b in zip((first.x, first.y, first.z), position)), abs(math.atan2(R[1][0], R[0][0]) - yaw)
     print(f"a start in flight: {apart:.3f} m, {math.degrees(turned):.2f} degrees from the autopilot's pose, deviations {math.sqrt(first.pose_covariance[0]):.2f} m, "
           f"{math.degrees(math.sqrt(first.pose_covariance[20])):.1f} degrees")
-    expect(apart < 1e-3 and turned < 1e-3 and first.quality > 0, "the autopilot's pose does not go on")
+    # the first message is of some 10 ms after the first state
+    expect(apart < 0.1 and turned < 0.05 and first.quality > 0, "the autopilot's pose does not go on")
     expect(0.38 < math.sqrt(first.pose_covariance[0]) < 0.45 and 0.9 < math.degrees(math.sqrt(first.pose_covariance[20])) < 2.0, "deviations")
+
+
+def with_a_key(companion, folder):
+    """--key: what it sends is signed, an autopilot that signs gets states, one that does not is not heard, and that is reported."""
+    (folder / "key").write_text("6b" * 32 + "\n")
+    for signs in True, False:
+        pilot = Autopilot(kind=3)
+        pilot.reader.signing.secret_key = b"k" * 32
+        if signs:
+            pilot.link.signing.secret_key, pilot.link.signing.sign_outgoing, pilot.link.signing.link_id = b"k" * 32, True, 0
+            pilot.link.signing.timestamp = int((time.time() - 1420070400) * 1e5)
+        process = subprocess.Popen([companion, "--source", "synthetic:160x120", "--link", f"udp:127.0.0.1:{pilot.port}", "--quiet", "--slow", str(SLOW), "--key", str(folder / "key")],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + (60.0 if signs else 4.0)
+        while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 10 and process.poll() is None:
+            pilot.turn()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+        expect(pilot.reader.signing.badsig_count == 0 and all(m.get_signed() for _, m in pilot.got) and pilot.got, f"--key: {pilot.reader.signing.badsig_count} wrong signatures")
+        expect(len(pilot.of("ODOMETRY")) >= 10 if signs else not pilot.of("ODOMETRY") and "not signed by the key" in err, f"--key: {len(pilot.of('ODOMETRY'))} ODOMETRY: {err[-300:]}")
+    print("--key: signed both ways; an autopilot that does not sign is not heard")
 
 
 def again(companion, folder, last):
@@ -413,10 +465,13 @@ def main():
         against_replay(companion, replay, pathlib.Path(folder))
         option_faults(companion, pathlib.Path(folder))
         rigs_with_holes(companion, pathlib.Path(folder))
+        files_to_begin_with(companion)
+        waits_for_a_camera(companion, pathlib.Path(folder))
         goes_on(companion, pathlib.Path(folder))
         with_the_autopilots_imu(companion, replay, pathlib.Path(folder))
         again(companion, pathlib.Path(folder), over_loopback(companion, replay, pathlib.Path(folder)))
         in_flight(companion)
+        with_a_key(companion, pathlib.Path(folder))
         for small in sys.argv[3:]:
             obstacles(os.path.abspath(small), pathlib.Path(folder))
     print("FAILED" if FAULTS else "flies")

@@ -42,9 +42,18 @@ static void begin(void)
 static void test_words(void **state)
 {
     vfront_health_t *h = &result.health;
-    static const char *const name[] = {"camera 0 frozen", "camera 1 frozen", "camera 0 dark",   "camera 1 dark",
-                                       "camera 0 bright", "camera 1 bright", "pictures late",   "stamps irregular",
-                                       "tracks are lost", "few tracks",      "cameras disagree"};
+    static const char *const name[] = {"camera 0 frozen",     "camera 1 frozen",
+                                       "camera 0 dark",       "camera 1 dark",
+                                       "camera 0 bright",     "camera 1 bright",
+                                       "pictures late",       "stamps irregular",
+                                       "tracks are lost",     "few tracks",
+                                       "cameras disagree",    "no IMU samples",
+                                       "IMU saturated",       "IMU stuck",
+                                       "IMU all zero",        "IMU in g, not m/s^2",
+                                       "IMU without gravity", "IMU samples too early",
+                                       "IMU axes wrong",      "IMU in degrees, not rad",
+                                       "IMU clock off"};
+    static const uint32_t imu[] = {1, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
     (void)state;
     for (int i = 0; i < HEALTH_WORDS; i++) {
         char want[64];
@@ -59,6 +68,7 @@ static void test_words(void **state)
             if (i == 8 || i == 9) h->state = i == 8 ? VFRONT_LOST : VFRONT_DEGRADED;
             if (i == 10 && k % 2) h->stereo = VFRONT_STEREO_SUSPECT;
             result.nav.flags = i == 10 && k % 2 == 0 ? VFRONT_NAV_ONE_CAMERA : 0;
+            if (i >= 11) h->imu = imu[i - 11] | VFRONT_IMU_GAP;
             snprintf(want, sizeof want, "%s\n", name[i]);
             assert_string_equal(run(5), k ? "" : want);
             memset(h, 0, sizeof *h);
@@ -84,8 +94,21 @@ static void test_together(void **state)
     assert_string_equal(run(1), "tracks are lost: over\n");
 }
 
+/** Every fault of the IMU has its word, none a number. */
+static void test_imu_words(void **state)
+{
+    char text[HEALTH_IMU_TEXT];
+    (void)state;
+    assert_string_equal(health_imu_words(VFRONT_IMU_GAP, text), "");
+    assert_string_equal(health_imu_words(VFRONT_IMU_CLOCK, text), "IMU clock off");
+    assert_string_equal(health_imu_words(VFRONT_IMU_STUCK | VFRONT_IMU_IN_G | VFRONT_IMU_GAP, text),
+                        "IMU stuck, IMU in g, not m/s^2");
+    assert_true(strlen(health_imu_words(UINT32_MAX, text)) < HEALTH_IMU_TEXT);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_together)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_words), cmocka_unit_test(test_together),
+                                       cmocka_unit_test(test_imu_words)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

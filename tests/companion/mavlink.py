@@ -246,6 +246,38 @@ def streams(codec, count, seed):
         yield len(missing), len(sent)
 
 
+def signatures(codec, count, seed):
+    """Frames signed here are taken there and equal to the byte to those signed there; those of there are taken here, once, and none whose key, time or bits are others."""
+    r, ids = random.Random(seed), sorted(codec.fields)
+    codec.c.bridge_sign.restype = codec.c.bridge_accept.restype = codec.c.bridge_signing.restype = ctypes.c_size_t
+    ours = (ctypes.c_uint8 * codec.c.bridge_signing())()
+    key, time, taken = r.randbytes(32), 10**12, 0
+
+    def accepted(frame, with_key=key):
+        return codec.c.bridge_accept(ours, with_key, bytes(frame), ctypes.c_size_t(len(frame)))
+    reader = mav.MAVLink(None)
+    reader.signing.secret_key, reader.signing.timestamp = key, time
+    for k in range(count):
+        link, number, message = mav.MAVLink(None, srcSystem=r.randint(1, 3), srcComponent=197), r.randint(0, 2), r.choice(ids)
+        values, time = draw(r, codec.fields[message]), time + r.randint(1, 100000)
+        link.seq = k % 256
+        plain = bytes(theirs(message, codec.fields[message], values).pack(link))
+        link.seq = k % 256
+        link.signing.secret_key, link.signing.sign_outgoing, link.signing.link_id, link.signing.timestamp = key, True, number, time
+        want = bytes(theirs(message, codec.fields[message], values).pack(link))
+        frame = (ctypes.c_uint8 * 280)()
+        n = codec.c.bridge_sign(frame, plain, ctypes.c_size_t(len(plain)), key, number, ctypes.c_uint64(time))
+        expect(bytes(frame[:n]) == want, f"signature of {message}: {bytes(frame[:n])[-13:].hex()}, not {want[-13:].hex()}")
+        expect(len(reader.parse_buffer(bytearray(frame[:n])) or []) == 1, f"{message}: pymavlink does not take what is signed here")
+        bent = bytearray(want)
+        bent[r.randint(1, len(bent) - 1)] ^= 1 << r.randint(0, 7)
+        expect(not accepted(plain) and not accepted(bent) and not accepted(want, r.randbytes(32)), f"{message}: taken without the right signature")
+        taken += accepted(want)
+        expect(not accepted(want), f"{message}: taken twice")
+    expect(taken == count, f"{taken} of {count} signed frames taken")
+    return taken
+
+
 def noise(codec, megabytes, seed):
     """Random bytes, many of them the first of a frame with a length and an id that are known: nothing comes out that has no right checksum."""
     r, parser = random.Random(seed), Parser(codec)
@@ -272,6 +304,7 @@ def main():
     lost = [sum(x) for x in zip(*streams(codec, max(20, count // 5000), 2))]
     print(f"streams with damage: {lost[0]} of {lost[1]} whole frames lost behind a damaged one")
     expect(lost[0] <= 0.02 * lost[1], "streams: more than 2 % lost")
+    print(f"{signatures(codec, max(2000, count // 20), 4)} signed frames, to the byte as pymavlink's")
     found, counts = noise(codec, max(1, count // 20000), 3)
     print(f"noise: {counts['bytes']} bytes, {counts['damaged']} checksums compared, {found} equal by chance")
     print("FAILED" if FAULTS else "as pymavlink")

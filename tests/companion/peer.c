@@ -128,6 +128,32 @@ static void test_relate(void **state)
     assert_true(peer_takes_stamps(&peer, 1000 * MS));
 }
 
+/** 500 answers at once are one, and answers of long ago are none. */
+static void test_answers_count_by_time(void **state)
+{
+    (void)state;
+    begin(0);
+    heartbeat(12, 1000 * MS);
+    for (uint64_t t = 1000 * MS; t < 3000 * MS; t += 100 * MS) serve(t);
+    for (int i = 0; i < 600; i++) ask(3000 * MS + (uint64_t)i * 200);
+    assert_int_equal(peer.answered, 1);
+    assert_false(peer_takes_stamps(&peer, 3001 * MS));
+    uint64_t t = 4000 * MS;
+    for (int i = 0; i < 499; i++, t += 100 * MS) {
+        assert_false(peer_takes_stamps(&peer, t));
+        if (i % 10 == 0) heartbeat(12, t);
+        serve(t);
+        ask(t + 50 * MS);
+    }
+    assert_true(peer_takes_stamps(&peer, t));
+    for (int i = 0; i < 31; i++, t += 1000 * MS) heartbeat(12, t); /* it asks no more */
+    assert_false(peer_takes_stamps(&peer, t));
+    char text[PEER_TEXT];
+    assert_string_equal(peer_silence(&peer, t, text), "it asks for no TIMESYNC");
+    ask(t);
+    assert_true(peer_takes_stamps(&peer, t));
+}
+
 /** Round trips of 20 ms: PX4 takes none of them, and no answer counts. */
 static void test_slow(void **state)
 {
@@ -278,14 +304,14 @@ static void test_requests(void **state)
     for (int i = 0; i < 9; i++) assert_int_equal(serve(t + (uint64_t)i * 100 * MS), 0);
     begin(1);
     heartbeat(3, t);
-    assert_int_equal(peer_tick(&peer, t, out), 4);
+    assert_int_equal(peer_tick(&peer, t, out), 5);
     assert_true(out[1].as.command.param1[0] == 27.0f);
     begin(0);
     heartbeat(3, t);
-    assert_int_equal(peer_tick(&peer, t, out), 3); /* of ArduPilot no accuracy: it has none */
+    assert_int_equal(peer_tick(&peer, t, out), 4); /* of ArduPilot EKF_STATUS_REPORT */
     move(t + 500 * MS);
     for (int i = 6; i < 14; i++) assert_int_equal(serve(t + (uint64_t)i * 100 * MS), 0);
-    assert_int_equal(serve(t + 1600 * MS), 2); /* a second of silence */
+    assert_int_equal(serve(t + 1600 * MS), 3); /* a second of silence */
 }
 
 static void test_motion(void **state)
@@ -384,6 +410,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_foreign_messages),
                                        cmocka_unit_test(test_relate),
                                        cmocka_unit_test(test_slow),
+                                       cmocka_unit_test(test_answers_count_by_time),
                                        cmocka_unit_test(test_answers),
                                        cmocka_unit_test(test_highres),
                                        cmocka_unit_test(test_raw),

@@ -179,6 +179,26 @@ static void test_nothing(void **state)
     assert_true(is_near(s->yaw_rad, 2.0) && is_near(s->sigma_yaw_rad, 0.0175) && s->position_m[0] == 0.0);
 }
 
+/** North: on the ground the first state waits for ATTITUDE and has its yaw, from zero; a later one is none. */
+static void test_north(void **state)
+{
+    (void)state;
+    begin(0);
+    sender.settings.is_north = 1;
+    assert_int_equal(resume_sender(&sender, peer, 2, NULL, &nav), RESUME_WAITS);
+    attitude(&peer[0], STATE_NS, 1.25f, 0.0f);
+    assert_int_equal(resume_sender(&sender, peer, 2, NULL, &nav), RESUME_ZERO);
+    assert_true(fabs(sender.frame.start.yaw_rad - 1.25) < 1e-6 && sender.frame.start.position_m[0] == 0.0);
+    sender.frame.is_set = 1; /* a state went: its yaw is never taken again */
+    attitude(&peer[0], STATE_NS, 0.5f, 0.0f);
+    assert_int_equal(resume_sender(&sender, peer, 2, NULL, &nav), RESUME_NOT_NEEDED);
+    assert_true(fabs(sender.frame.start.yaw_rad - 1.25) < 1e-6);
+    begin(0); /* without it the frame begins along the nose */
+    attitude(&peer[0], STATE_NS, 1.25f, 0.0f);
+    assert_int_equal(resume_sender(&sender, peer, 2, NULL, &nav), RESUME_ZERO);
+    assert_true(sender.frame.start.yaw_rad == 0.0);
+}
+
 /** What is kept of the last message, and comes back. */
 static void test_checkpoint(void **state)
 {
@@ -210,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_autopilot), cmocka_unit_test(test_banked),
                                        cmocka_unit_test(test_accuracy),  cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_nothing),   cmocka_unit_test(test_checkpoint)};
+                                       cmocka_unit_test(test_nothing),   cmocka_unit_test(test_north),
+                                       cmocka_unit_test(test_checkpoint)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -102,6 +102,48 @@ static int fly(uint64_t interval_ns, int frames)
     return n;
 }
 
+/** What ArduPilot makes of it: the least of arrival less stamp over 100 messages, which has to be VISO_DELAY_MS,
+ *  whatever the camera's rate and the age of its states are; and never two within 20 ms. */
+static void test_constant_lag(void **state)
+{
+    static const uint64_t interval[] = {66666667u, 50u * MS, 33333333u, 25u * MS, 16666667u};
+    static const uint64_t lag[] = {4u * MS, 15u * MS, 35u * MS, 60u * MS};
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 4; k++) {
+            uint64_t least = UINT64_MAX, most = 0, last = 0, at = 1000u * MS + interval[i];
+            int n = 0;
+            begin();
+            sender.settings.lag_ns = SENDER_LAG_NS;
+            for (uint64_t t = 1000u * MS; t < 6000u * MS; t += MS) {
+                int got = 0;
+                read_until(t);
+                if (t >= at + lag[k]) {
+                    const vfront_nav_t nav = nav_at(at, VFRONT_NAV_GOOD);
+                    got = checked(sender_state(&sender, &nav, &samples, t, out));
+                    at += interval[i];
+                }
+                if (!got && t >= sender_next_ns(&sender)) got = checked(sender_tick(&sender, &samples, t, out));
+                if (!got || t < 2000u * MS) continue;
+                const uint64_t age = t - last_usec * 1000u;
+                least = age < least ? age : least;
+                most = age > most ? age : most;
+                if (last) REQUIRE(t - last >= 20u * MS, "%d ms apart ", (int)((t - last) / MS));
+                last = t;
+                n++;
+            }
+            REQUIRE(least >= 9900000u && least <= 10100000u, "%.1f Hz, %d ms: %.2f ms ", 1e9 / (double)interval[i],
+                    (int)(lag[k] / MS), 1e-6 * (double)least);
+            REQUIRE(most <= 15100000u && n >= (i == 0 && k == 3 ? 115 : 130),
+                    "%.1f Hz, %d ms: up to %.2f ms, %d messages ", 1e9 / (double)interval[i], (int)(lag[k] / MS),
+                    1e-6 * (double)most, n);
+            /* the position is that of the stamp: 1 m/s */
+            assert_true(fabs(sender.last.position_m[0] - sender.last.velocity_mps[0] *
+                                                             (double)(last_usec - (1000000u + interval[i] / 1000u)) *
+                                                             1e-6) < 0.02);
+        }
+}
+
 static void test_rates(void **state)
 {
     (void)state;
@@ -330,10 +372,11 @@ static void test_random(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates),   cmocka_unit_test(test_carried),        cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_lost),    cmocka_unit_test(test_stale),          cmocka_unit_test(test_unsound),
-        cmocka_unit_test(test_restart), cmocka_unit_test(test_follows_any),    cmocka_unit_test(test_uncertain_yaw),
-        cmocka_unit_test(test_random),  cmocka_unit_test(test_vision_position)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rates),       cmocka_unit_test(test_constant_lag),
+                                       cmocka_unit_test(test_carried),     cmocka_unit_test(test_stops),
+                                       cmocka_unit_test(test_lost),        cmocka_unit_test(test_stale),
+                                       cmocka_unit_test(test_unsound),     cmocka_unit_test(test_restart),
+                                       cmocka_unit_test(test_follows_any), cmocka_unit_test(test_uncertain_yaw),
+                                       cmocka_unit_test(test_random),      cmocka_unit_test(test_vision_position)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

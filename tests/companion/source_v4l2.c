@@ -227,7 +227,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    clock_set_ns(0);
     return unlink(rig_path);
 }
 

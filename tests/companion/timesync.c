@@ -143,12 +143,43 @@ static void test_restart(void **state)
     t += REQUEST_NS;
     assert_int_equal(trip(&sync, &s, t), TIMESYNC_ACCEPTED);
     s.offset_s = -10.0; /* its clock begins anew */
-    for (int i = 0; i < 4; i++, t += REQUEST_NS) assert_int_equal(trip(&sync, &s, t), TIMESYNC_OUTLIER);
+    for (int i = 1; i < TIMESYNC_JUMP; i++, t += REQUEST_NS) assert_int_equal(trip(&sync, &s, t), TIMESYNC_OUTLIER);
     assert_int_equal(trip(&sync, &s, t), TIMESYNC_RESET);
+    REQUIRE(fabs(sync.jump_s + 510.0) < 2e-3, "a jump of %.4f s ", sync.jump_s);
     assert_false(timesync_local(&sync, remote_ns(&s, t), t, &local_ns, &sigma_s));
     for (int i = 0; i < 100; i++) trip(&sync, &s, t += REQUEST_NS);
     assert_true(timesync_local(&sync, remote_ns(&s, t), t, &local_ns, &sigma_s));
     assert_true(fabs((double)((int64_t)local_ns - (int64_t)t)) < 0.5e6);
+}
+
+/** Wrong answers among the right ones, in 10 minutes: five in a row, every second one, every second one a little more
+ *  than is believed. The last ones move the clock by half of a round trip at most. */
+static void test_forged(void **state)
+{
+    const struct simulation s = {.offset_s = 500.0, .skew = 3e-5, .there_s = 1e-3, .back_s = 1e-3, .jitter_s = 4e-3};
+    (void)state;
+    shake(7);
+    for (int kind = 0; kind < 3; kind++) {
+        timesync_t sync = {0};
+        uint64_t t = 1000000000u;
+        double most_s = 0.0;
+        for (int i = 0; i < 6000; i++, t += REQUEST_NS) {
+            struct simulation wrong = s;
+            const int is_wrong = i > 100 && (kind == 0 ? i % 50 < 5 : i % 2);
+            if (is_wrong && kind < 2) wrong.offset_s += 0.5;
+            if (is_wrong && kind == 2) /* ever a little more than is believed */
+                wrong.offset_s = (double)sync.base_ns * 1e-9 + sync.offset_s - s.skew * (double)t * 1e-9 + 1.5e-3;
+            trip(&sync, &wrong, t);
+            uint64_t local_ns;
+            double sigma_s;
+            if (i < 100) continue;
+            assert_true(timesync_local(&sync, remote_ns(&s, t), t + 3000000u, &local_ns, &sigma_s));
+            most_s = fmax(most_s, fabs((double)((int64_t)local_ns - (int64_t)t)) * 1e-9);
+        }
+        assert_int_equal(sync.resets, 0);
+        printf("forged answers, kind %d: off by %.3f ms at most\n", kind, 1e3 * most_s);
+        REQUIRE(most_s < (kind == 2 ? 5.1e-3 : 0.5e-3), "kind %d: off by %.3f ms ", kind, 1e3 * most_s);
+    }
 }
 
 /** Numbers that cannot be: none of them is taken, none does harm. */
@@ -173,8 +204,8 @@ static void test_absurd(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jitter), cmocka_unit_test(test_uneven),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_jitter),  cmocka_unit_test(test_uneven),
                                        cmocka_unit_test(test_silence), cmocka_unit_test(test_restart),
-                                       cmocka_unit_test(test_absurd)};
+                                       cmocka_unit_test(test_forged),  cmocka_unit_test(test_absurd)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

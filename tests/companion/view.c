@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <math.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -457,6 +458,28 @@ static void connections_are_few(void **state)
     close(next);
 }
 
+/** Clients that send a byte now and then do not keep others out: a request has its time. */
+static void slow_clients_are_dropped(void **state)
+{
+    (void)state;
+    const uint64_t begin_ns = now_ns;
+    const int writer = connect_client(), reader = connect_client();
+    const int yes = 1;
+    setsockopt(writer, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    setsockopt(reader, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    ask(reader, "GET / HTTP/1.1\r\n\r\n"); /* a request that is over does not count */
+    for (int i = 0; i < 4; i++, now_ns += VIEW_TOTAL_NS / 4) {
+        assert_int_equal(send(writer, "G", 1, MSG_NOSIGNAL), 1);
+        assert_int_equal(send(reader, "G", 1, MSG_NOSIGNAL), 1);
+        view_service(&view, now_ns);
+        assert_false(is_closed(writer));
+    }
+    assert_true(now_ns == begin_ns + VIEW_TOTAL_NS);
+    assert_true(is_closed(writer) && is_closed(reader));
+    close(writer);
+    close(reader);
+}
+
 /** Requests of chance, and good ones with bytes changed, cut or left hanging. */
 static void chance_is_survived(void **state)
 {
@@ -519,6 +542,7 @@ int main(void)
         TEST(readers_are_slow),
         TEST(bad_requests_are_refused),
         TEST(connections_are_few),
+        TEST(slow_clients_are_dropped),
         TEST(chance_is_survived),
         TEST(listen_addresses_are_checked),
     };

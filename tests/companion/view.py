@@ -42,7 +42,7 @@ def now(port):
 
 
 def text_of(page, name):
-    found = re.search(rf'id="{name}"[^>]*>(.*?)</(?:span|tbody|h2)>', page, re.S)
+    found = re.search(rf'id="{name}"[^>]*>(.*?)</(?:span|tbody|h2|div)>', page, re.S)
     return re.sub(r"<[^>]*>", " ", found.group(1)).strip() if found else ""
 
 
@@ -64,6 +64,7 @@ def main():
                 time.sleep(0.2)
             page = browse(port, folder, "--dump-dom")
             expect(text_of(page, "state") in ("good", "coasting"), f"the state is {text_of(page, 'state')!r}")
+            expect(re.match(r"link 1: the file(: rate not known yet| gets \d+ of \d+ Hz, \d+ ms old)", text_of(page, "gets")), f"what the autopilot gets is {text_of(page, 'gets')!r}")
             expect(re.match(r"quality \d+$", text_of(page, "quality")), f"the quality is {text_of(page, 'quality')!r}")
             rows = text_of(page, "values")
             for name in ("position [m]", "velocity [m/s]", "roll, pitch, yaw [deg]", "gyro bias [deg/s]"):
