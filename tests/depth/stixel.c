@@ -797,7 +797,7 @@ static void written(const vfront_result_t *r)
     char folder[] = P_tmpdir "/vfront-stixel-XXXXXX", path[64], line[1024];
     results_t *record;
     assert_non_null(mkdtemp(folder));
-    assert_null(results_open(&record, folder, 2, RESULTS_STIXELS | RESULTS_POINTS));
+    assert_null(results_open(&record, folder, 2, RESULTS_STIXELS | RESULTS_FRAMES | RESULTS_POINTS));
     assert_null(results_frame(record, r, NULL, NULL));
     assert_null(results_close(record));
     snprintf(path, sizeof path, "%s/stixels.csv", folder);
