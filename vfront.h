@@ -42,7 +42,7 @@ extern "C" {
 #define VFRONT_VERSION_MINOR 8
 #define VFRONT_VERSION_PATCH 0
 #define VFRONT_VERSION "0.8.0"
-#define VFRONT_ABI 9
+#define VFRONT_ABI 10
 
 /* ==== tier 1: a stereo-inertial program ==== */
 
@@ -204,7 +204,8 @@ typedef enum vfront_nav_flags {
     VFRONT_NAV_NO_GRAVITY = 8, /* Begun by two cameras alone: z is -y of camera 0 then */
     VFRONT_NAV_NO_SCALE = 16,  /* No state: one camera, and no scale yet */
     VFRONT_NAV_DISPUTED = 32,  /* Most of the picture contradicts the IMU: a moving object */
-    VFRONT_NAV_ONE_CAMERA = 64 /* Camera 1 contradicts ranges of landmarks, and is left out */
+    VFRONT_NAV_ONE_CAMERA = 64, /* Camera 1 contradicts ranges of landmarks, and is left out */
+    VFRONT_NAV_NO_ACCEL = 128, VFRONT_NAV_NO_IMU = 256 /* It contradicts two cameras, and is left out */
 } vfront_nav_flags_t;
 
 /** Source of the state of the IMU. */
@@ -1062,7 +1063,7 @@ struct vfront_info {
           VFRONT_MAP * (VFRONT_PLACES_BYTES + VFRONT_KEYFRAME_BYTES * VFRONT_KEYFRAMES) + VFRONT_DISPARITY_BYTES + \
           VFRONT_STIXEL_BYTES + 3u * sizeof(vfront_result_t)))
 
-/** A vision system: zeroed before vfront_init(), then the library's. Static storage or heap: 113 MB in the standard
+/** A vision system: zeroed before vfront_init(), then the library's. Static storage or heap: 119 MB in the standard
  *  config. Not to be copied or moved until vfront_shutdown(). */
 struct vfront {
     uint64_t block[(VFRONT_BLOCK_BYTES + 7u) / 8u];

@@ -196,7 +196,7 @@
 
 /** 1: the state of the IMU (vfront_nav_t of a result) can be estimated from IMU samples and tracks, in a sliding window
  *  of fixed size. With VFRONT_STEREO it also uses the tracks' positions in camera 1. 0: it cannot, and the library has
- *  no code or memory for it, except vfront_propagate(). Device memory: 2.1 MB. Pinned memory: 460 KB, only with the
+ *  no code or memory for it, except vfront_propagate(). Device memory: 2.9 MB. Pinned memory: 560 KB, only with the
  *  tuning value `failover`. */
 #ifndef VFRONT_VIO
 #define VFRONT_VIO VFRONT_EGO
@@ -206,6 +206,17 @@
 #endif
 #if VFRONT_VIO && !VFRONT_EGO
 #error "vfront: VFRONT_VIO needs VFRONT_EGO, whose motions it starts from (see vfront_cfg.h)"
+#endif
+
+/** Number of estimators that run side by side with two cameras, 1 to 3: with all measurements; without accelerometer;
+ *  without IMU. Where they contradict each other, an accelerometer or an IMU that lies is left out. Each takes the
+ *  memory of VFRONT_VIO once. */
+#ifndef VFRONT_BANK
+#define VFRONT_BANK 3
+#endif
+#define VFRONT_MEMBERS (VFRONT_CAMERAS > 1 ? VFRONT_BANK : 1) /* of the bank; one camera needs all measurements */
+#if VFRONT_BANK < 1 || VFRONT_BANK > 3
+#error "vfront: VFRONT_BANK must be 1 to 3 (see vfront_cfg.h)"
 #endif
 
 /** 1: keyframes can be kept, loops back to them detected, and a pose graph optimised. 0: they cannot, and the library
@@ -410,15 +421,16 @@
 #define VFRONT_CORRESPONDENCE_BYTES 96u                         /* stage ego: one correspondence */
 #define VFRONT_HYPOTHESIS_BYTES 212u                            /* stage ego: one motion hypothesis */
 #define VFRONT_EGO_BYTES 15616u                                 /* stage ego: what has a fixed size */
-#define VFRONT_VIO_BYTES 2926208u                               /* stages observe, vio: sliding window, linear system */
-#define VFRONT_NAV_BYTES 406000u                                /* start and loss of the estimator, IMU samples kept */
+#define VFRONT_VIO_BYTES (26000u + 2901600u * VFRONT_MEMBERS)  /* stages observe, vio: sliding windows, linear systems */
+#define VFRONT_NAV_BYTES 410600u                                /* start and loss of the estimator, IMU samples kept */
 #define VFRONT_SAMPLE_BYTES 56u                                 /* one IMU sample of a step */
 #define VFRONT_PLACES_BYTES 493568u                             /* stages of the map: what has a fixed size */
 #define VFRONT_KEYFRAME_BYTES 16580u                            /* stages keyframe, map: one keyframe */
 #define VFRONT_SAVED_BYTES 112u                                 /* saved map: what has a fixed size */
 #define VFRONT_SAVED_KEYFRAME_BYTES 15864u                      /* saved map: one keyframe */
 #define VFRONT_TABLES_BYTES 3904u                               /* stage stixel: tables of fixed size */
-#define VFRONT_SMALL_BYTES (7300u + 280u * VFRONT_CAMERAS)      /* structs of a step that no capacity changes */
+#define VFRONT_SMALL_BYTES /* structs of a step that no capacity changes */ \
+    (5276u + 2024u * VFRONT_MEMBERS + 280u * VFRONT_CAMERAS)
 #define VFRONT_LINES_BYTES 3072u                                /* padding to cache lines, at most 48 times */
 #define VFRONT_LEVEL_LAYOUT_BYTES (96u + 320u * VFRONT_CAMERAS) /* layout of one pyramid level */
 #define VFRONT_SCALE_LAYOUT_BYTES (60u + 190u * VFRONT_CAMERAS) /* layout of one level of VFRONT_SCALES */
@@ -486,7 +498,7 @@
     X(VFRONT_CAMERAS) X(VFRONT_WIDTH) X(VFRONT_HEIGHT) X(VFRONT_LEVELS) X(VFRONT_SCALES) X(VFRONT_SCALE_NUM) \
     X(VFRONT_SCALE_DEN) X(VFRONT_TRACKS) X(VFRONT_CELLS) X(VFRONT_CULL_CELLS) X(VFRONT_KEYPOINTS) \
     X(VFRONT_DESCRIPTORS) X(VFRONT_RECTIFY) X(VFRONT_STEREO) X(VFRONT_MATCHES) X(VFRONT_EGO) X(VFRONT_HYPOTHESES) \
-    X(VFRONT_CUBLAS) X(VFRONT_VIO) X(VFRONT_MAP) X(VFRONT_KEYFRAMES) X(VFRONT_DENSE) X(VFRONT_DISPARITIES) \
+    X(VFRONT_CUBLAS) X(VFRONT_VIO) X(VFRONT_BANK) X(VFRONT_MAP) X(VFRONT_KEYFRAMES) X(VFRONT_DENSE) X(VFRONT_DISPARITIES) \
     X(VFRONT_STIXELS) X(VFRONT_COLUMNS) X(VFRONT_SEGMENTS) \
     X(VFRONT_ITERATIONS) X(VFRONT_GYRO_SAMPLES) X(VFRONT_IMU_SAMPLES) X(VFRONT_HOST)
 

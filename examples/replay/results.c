@@ -336,8 +336,8 @@ static void write_doubles(FILE *f, const double *v, int count)
 /** Names of the bits of vfront_nav_t.flags. */
 static void nav_flags(FILE *f, uint32_t flags)
 {
-    static const char *const name[] = {"saturated", "gap",      "stationary", "no-gravity",
-                                       "no-scale",  "disputed", "one-camera"};
+    static const char *const name[] = {"saturated", "gap",        "stationary", "no-gravity", "no-scale",
+                                       "disputed",  "one-camera", "no-accel",   "no-imu"};
     const char *before = "";
     for (uint32_t i = 0; i < sizeof name / sizeof *name; i++) {
         if (!(flags >> i & 1)) continue;

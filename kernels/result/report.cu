@@ -280,15 +280,16 @@ static __device__ void put_observations(const vf_report_view &s, int block, int 
     (void)s, (void)block, (void)blocks;
 }
 
-/** Writes the estimator's state, and its summary for the estimator's supervisor, by one warp. */
+/** Writes the estimator's state, and the states and summaries of all members for its supervisor, by one warp. */
 static __device__ void put_nav(const vf_report_view &s, vfront_result_t *out)
 {
 #if VFRONT_VIO
-    if (threadIdx.x % VF_WARP == 0) {
-        vf_vio_summary_of(s.vio, s.geometry.active, s.vio_out);
-        s.vio_out->observations = vf_report_observations(&s);
+    if (threadIdx.x % VF_WARP == 0) s.vio_out->observations = vf_report_observations(&s);
+    if (vf_report_ran(&s, VF_BIT(vio))) {
+        copy_by_warp(&s.vio_out->summary, &s.vio->summary);
+        copy_by_warp(&s.vio_out->nav, &s.vio->nav);
+        return copy_by_warp(&out->nav, vf_vio_state_of(s.vio));
     }
-    if (vf_report_ran(&s, VF_BIT(vio))) return copy_by_warp(&out->nav, &s.vio->nav);
 #endif
     if (threadIdx.x % VF_WARP == 0) vf_vio_result(s.vio, s.geometry.active, &out->nav);
 }

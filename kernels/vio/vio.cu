@@ -13,10 +13,20 @@
 #define LANDMARK_THREADS 128
 #define LANDMARK_BLOCKS (16 * VF_VIO_LANDMARKS / LANDMARK_THREADS)
 
-/** 1 if the estimator runs in this frame. */
-static __device__ __forceinline__ bool runs(const vf_vio_view &s) { return s.vio->request.command != VF_VIO_NONE; }
+/** A member of the bank in this frame: blockIdx.y of every launch. */
+struct bank_member {
+    const vf_vio_member_request &request;
+    vf_vio_window &now;
+    vf_vio_work &work;
+    bool runs;
+};
 
-static __device__ __forceinline__ vf_vio_window &now(const vf_vio_view &s) { return s.vio->window[s.parity]; }
+static __device__ __forceinline__ bank_member member_of(const vf_vio_view &s)
+{
+    const int i = blockIdx.y;
+    vf_vio_memory &m = *s.vio;
+    return {m.request.member[i], m.window[s.parity][i], m.work[i], m.request.member[i].command != VF_VIO_NONE};
+}
 
 /** Copies 32-bit words, with all threads of a launch. */
 static __device__ __forceinline__ void copy(void *to, const void *from, size_t bytes)
@@ -32,39 +42,45 @@ static __device__ __forceinline__ void copy(void *to, const void *from, size_t b
 static __global__ void __launch_bounds__(256) copy_k(const VF_CONSTANT vf_vio_view s)
 {
     vf_vio_memory &m = *s.vio;
-    copy(&m.request, s.request, sizeof m.request);
-    if (s.request->command == VF_VIO_CONTINUE) copy(&m.window[s.parity], &m.window[s.parity ^ 1], sizeof *m.window);
-    VF_ITEMS(i, (int)(sizeof m.nav / 4))
-    reinterpret_cast<uint32_t *>(&m.nav)[i] = 0;
-    VF_ITEMS(i, (int)(sizeof m.summary / 4))
-    reinterpret_cast<uint32_t *>(&m.summary)[i] = 0;
+    const int own = blockIdx.y;
+    const vf_vio_member_request &g = s.request->member[own];
+    if (!own) copy(&m.request, s.request, sizeof m.request);
+    if (g.command == VF_VIO_CONTINUE)
+        copy(&m.window[s.parity][own], &m.window[s.parity ^ 1][g.from], sizeof m.window[0][0]);
+    VF_ITEMS(i, (int)(sizeof m.nav[0] / 4))
+    reinterpret_cast<uint32_t *>(&m.nav[own])[i] = 0;
+    VF_ITEMS(i, (int)(sizeof m.summary[0] / 4))
+    reinterpret_cast<uint32_t *>(&m.summary[own])[i] = 0;
 }
 
 static __global__ void __launch_bounds__(THREADS) open_k(const VF_CONSTANT vf_vio_view s)
 {
     __shared__ uint32_t ids[VF_VIO_LANDMARKS];
     const vf_vio_request &g = s.vio->request;
-    if (threadIdx.x == 0) vf_clock_start(s.clock, blockIdx.x);
-    if (!runs(s)) return;
-    if (g.command == VF_VIO_BEGIN) vf_vio_init_window(&now(s), &g.rig, &g.noise, &g.first, g.information);
-    vf_vio_open_frame(&now(s), &s.vio->work, &g.motion, s.observe->observation, s.observe->count, ids);
+    const bank_member m = member_of(s);
+    if (threadIdx.x == 0) vf_clock_start(s.clock, blockIdx.y);
+    if (!m.runs) return;
+    if (m.request.command == VF_VIO_BEGIN) vf_vio_init_window(&m.now, &g.rig, &g.noise, &g.first, g.information);
+    vf_vio_open_frame(&m.now, &m.work, &m.request.motion, s.observe->observation, s.observe->count, ids);
 }
 
 /** Computes the information (inverse variance) of the landmarks' inverse ranges, and their residuals in camera 1. */
 static __global__ void __launch_bounds__(LANDMARK_THREADS) ranges_k(const VF_CONSTANT vf_vio_view s)
 {
-    if (runs(s)) vf_vio_range_information(&now(s), &s.vio->work);
+    const bank_member m = member_of(s);
+    if (m.runs) vf_vio_range_information(&m.now, &m.work);
 }
 
 /** Block 0: consistency test of the observations, and lists for the first system. Block 1: test whether the camera is
  *  stationary. */
 static __global__ void __launch_bounds__(THREADS) prepare_k(const VF_CONSTANT vf_vio_view s)
 {
-    if (!runs(s)) return;
+    const bank_member m = member_of(s);
+    if (!m.runs) return;
     if (!blockIdx.x)
-        vf_vio_prepare(&now(s), &s.vio->work, s.observe->count);
-    else if (now(s).rig.detect_stationary)
-        vf_vio_test_stationary(&now(s), &s.vio->work, s.observe->observation, s.observe->count);
+        vf_vio_prepare(&m.now, &m.work, s.observe->count);
+    else if (m.now.rig.detect_stationary)
+        vf_vio_test_stationary(&m.now, &m.work, s.observe->observation, s.observe->count);
 }
 
 #define GATHER_THREADS 128
@@ -76,18 +92,20 @@ static __global__ void __launch_bounds__(THREADS) prepare_k(const VF_CONSTANT vf
  *  last relative-pose Jacobians. */
 static __global__ void __launch_bounds__(LANDMARK_THREADS) landmarks_k(const VF_CONSTANT vf_vio_view s)
 {
-    if (!runs(s)) return;
+    const bank_member m = member_of(s);
+    if (!m.runs) return;
     if (blockIdx.x >= LANDMARK_BLOCKS + VF_VIO_IMU_BLOCKS)
-        vf_vio_relative_jacobians(&now(s), &s.vio->work, (int)blockIdx.x - LANDMARK_BLOCKS - VF_VIO_IMU_BLOCKS);
+        vf_vio_relative_jacobians(&m.now, &m.work, (int)blockIdx.x - LANDMARK_BLOCKS - VF_VIO_IMU_BLOCKS);
     else if (blockIdx.x >= LANDMARK_BLOCKS)
-        vf_vio_linearize_imu(&now(s), &s.vio->work, (int)blockIdx.x - LANDMARK_BLOCKS);
+        vf_vio_linearize_imu(&m.now, &m.work, (int)blockIdx.x - LANDMARK_BLOCKS);
     else
-        vf_vio_linearize_landmarks(&now(s), &s.vio->work);
+        vf_vio_linearize_landmarks(&m.now, &m.work);
 }
 
 static __global__ void __launch_bounds__(GATHER_THREADS, 1) gather_k(const VF_CONSTANT vf_vio_view s)
 {
-    if (runs(s)) vf_vio_gather(&s.vio->work);
+    const bank_member m = member_of(s);
+    if (m.runs) vf_vio_gather(&m.work);
 }
 
 /** Assembles the sums of each anchor frame, one block per anchor, which is held in shared memory; the last block sums
@@ -95,10 +113,11 @@ static __global__ void __launch_bounds__(GATHER_THREADS, 1) gather_k(const VF_CO
 static __global__ void __launch_bounds__(ANCHOR_THREADS) anchors_k(const VF_CONSTANT vf_vio_view s)
 {
     __shared__ struct vf_vio_anchor anchor;
-    vf_vio_work &k = s.vio->work;
-    if (!runs(s)) return;
+    const bank_member m = member_of(s);
+    vf_vio_work &k = m.work;
+    if (!m.runs) return;
     if (blockIdx.x == VF_VIO_FRAMES) {
-        vf_vio_costs(&now(s), &k);
+        vf_vio_costs(&m.now, &k);
     } else if (k.anchor[blockIdx.x].count) {
         vf_vio_copy_words(&anchor, &k.anchor[blockIdx.x], sizeof anchor);
         __syncthreads();
@@ -111,40 +130,42 @@ static __global__ void __launch_bounds__(ANCHOR_THREADS) anchors_k(const VF_CONS
 
 static __global__ void __launch_bounds__(ELEMENT_THREADS) assemble_k(const VF_CONSTANT vf_vio_view s)
 {
-    if (runs(s)) vf_vio_assemble(&now(s), &s.vio->work);
+    const bank_member m = member_of(s);
+    if (m.runs) vf_vio_assemble(&m.now, &m.work);
 }
 
 /** Accepts or reverts the trial estimate, then solves for the next one (Levenberg-Marquardt). */
 static __global__ void __launch_bounds__(THREADS) accept_k(const VF_CONSTANT vf_vio_view s)
 {
     __shared__ vf_tiles tiles;
-    vf_vio_work &k = s.vio->work;
-    if (!runs(s)) return;
-    vf_vio_accept_step(&now(s), &k);
-    if (k.iterations == vf_vio_iterations(now(s).rig.cameras)) return;
+    const bank_member m = member_of(s);
+    vf_vio_work &k = m.work;
+    if (!m.runs) return;
+    vf_vio_accept_step(&m.now, &k);
+    if (k.iterations == vf_vio_iterations(m.now.rig.cameras)) return;
     vf_tile_solve(&k, &tiles);
     __syncthreads();
-    vf_vio_apply_step(&now(s), &k);
+    vf_vio_apply_step(&m.now, &k);
 }
 
 /** Starts new landmarks, selects what to marginalize, and outputs the state without its covariance. */
 static __global__ void __launch_bounds__(THREADS) close_k(const VF_CONSTANT vf_vio_view s)
 {
-    vf_vio_work &k = s.vio->work;
-    if (!runs(s)) return;
-    vf_vio_close_frame(&now(s), &k, s.observe->observation, s.observe->count);
-    vf_vio_output(&now(s), &k, &s.vio->nav, &s.vio->summary);
+    const bank_member m = member_of(s);
+    if (!m.runs) return;
+    vf_vio_close_frame(&m.now, &m.work, s.observe->observation, s.observe->count);
+    vf_vio_output(&m.now, &m.work, &s.vio->nav[blockIdx.y], &s.vio->summary[blockIdx.y]);
 }
 
 /** Outputs the covariance of the reported state. */
 static __global__ void __launch_bounds__(THREADS) covariance_k(const VF_CONSTANT vf_vio_view s)
 {
     __shared__ vf_tiles tiles;
-    vf_vio_work &k = s.vio->work;
-    if (runs(s)) {
-        vf_tile_covariance(&now(s), &k, &tiles);
-        vf_vio_covariance_corner(&now(s), &k);
-        vf_vio_output_covariance(&now(s), &s.vio->nav);
+    const bank_member m = member_of(s);
+    if (m.runs) {
+        vf_tile_covariance(&m.now, &m.work, &tiles);
+        vf_vio_covariance_corner(&m.now, &m.work);
+        vf_vio_output_covariance(&m.now, &s.vio->nav[blockIdx.y]);
     }
     __syncthreads();
     if (threadIdx.x == 0) vf_clock_end(s.clock);
@@ -156,26 +177,32 @@ static __global__ void __launch_bounds__(THREADS) covariance_k(const VF_CONSTANT
 static __global__ void __launch_bounds__(THREADS) marginalize_k(const VF_CONSTANT vf_vio_view s)
 {
     __shared__ vf_solve_elimination workspace;
-    vf_vio_work &k = s.vio->work;
-    if (!runs(s)) return;
+    const bank_member m = member_of(s);
+    if (!m.runs) return;
     if (blockIdx.x < MARGINALIZE_BLOCKS)
-        vf_vio_marginalize(&now(s), &k, &workspace, (int)blockIdx.x, MARGINALIZE_BLOCKS);
+        vf_vio_marginalize(&m.now, &m.work, &workspace, (int)blockIdx.x, MARGINALIZE_BLOCKS);
     else
-        vf_vio_drop_frames(&now(s), &k);
+        vf_vio_drop_frames(&m.now, &m.work);
 }
 
 static __global__ void __launch_bounds__(PRIOR_THREADS) prior_k(const VF_CONSTANT vf_vio_view s)
 {
-    if (runs(s)) vf_vio_prior_gradient(&now(s), &s.vio->work);
+    const bank_member m = member_of(s);
+    if (m.runs) vf_vio_prior_gradient(&m.now, &m.work);
 }
+
+/** Grid of a launch: `blocks` blocks for each member of the bank. */
+static dim3 each_member(unsigned blocks) { return dim3(blocks, VF_BANK); }
 
 /** Linearizes all factors at the trial estimate and assembles their system. */
 static void make_system(const vf_vio_view &s, cudaStream_t stream)
 {
-    landmarks_k<<<LANDMARK_BLOCKS + VF_VIO_IMU_BLOCKS + VF_VIO_JACOBIAN_BLOCKS, LANDMARK_THREADS, 0, stream>>>(s);
-    gather_k<<<vf_blocks(VF_VIO_LANES * VF_VIO_GATHER_GROUPS, GATHER_THREADS), GATHER_THREADS, 0, stream>>>(s);
-    anchors_k<<<VF_VIO_FRAMES + 1, ANCHOR_THREADS, 0, stream>>>(s);
-    assemble_k<<<vf_blocks(VF_VIO_ITEMS, ELEMENT_THREADS), ELEMENT_THREADS, 0, stream>>>(s);
+    landmarks_k<<<each_member(LANDMARK_BLOCKS + VF_VIO_IMU_BLOCKS + VF_VIO_JACOBIAN_BLOCKS), LANDMARK_THREADS, 0,
+                  stream>>>(s);
+    gather_k<<<each_member(vf_blocks(VF_VIO_LANES * VF_VIO_GATHER_GROUPS, GATHER_THREADS)), GATHER_THREADS, 0,
+               stream>>>(s);
+    anchors_k<<<each_member(VF_VIO_FRAMES + 1), ANCHOR_THREADS, 0, stream>>>(s);
+    assemble_k<<<each_member(vf_blocks(VF_VIO_ITEMS, ELEMENT_THREADS)), ELEMENT_THREADS, 0, stream>>>(s);
 }
 
 #endif
@@ -183,7 +210,7 @@ static void make_system(const vf_vio_view &s, cudaStream_t stream)
 extern "C" cudaError_t vf_vio_early_cuda(const vf_vio_view *s, cudaStream_t stream)
 {
 #if VFRONT_VIO
-    copy_k<<<32, 256, 0, stream>>>(*s);
+    copy_k<<<each_member(32), 256, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;
@@ -194,16 +221,16 @@ extern "C" cudaError_t vf_vio_early_cuda(const vf_vio_view *s, cudaStream_t stre
 extern "C" cudaError_t vf_vio_cuda(const vf_vio_view *s, cudaStream_t stream)
 {
 #if VFRONT_VIO
-    open_k<<<1, THREADS, 0, stream>>>(*s);
-    ranges_k<<<LANDMARK_BLOCKS, LANDMARK_THREADS, 0, stream>>>(*s);
-    prepare_k<<<2, THREADS, 0, stream>>>(*s);
+    open_k<<<each_member(1), THREADS, 0, stream>>>(*s);
+    ranges_k<<<each_member(LANDMARK_BLOCKS), LANDMARK_THREADS, 0, stream>>>(*s);
+    prepare_k<<<each_member(2), THREADS, 0, stream>>>(*s);
     /* number of cameras as in the rig that nav/nav.c passes */
     const int iterations = vf_vio_iterations(s->geometry.pair.placed ? 2 : 1);
     for (int i = 0; i <= iterations; i++) {
         make_system(*s, stream);
-        accept_k<<<1, THREADS, 0, stream>>>(*s);
+        accept_k<<<each_member(1), THREADS, 0, stream>>>(*s);
     }
-    close_k<<<1, THREADS, 0, stream>>>(*s);
+    close_k<<<each_member(1), THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;
@@ -214,7 +241,7 @@ extern "C" cudaError_t vf_vio_cuda(const vf_vio_view *s, cudaStream_t stream)
 extern "C" cudaError_t vf_vio_last_cuda(const vf_vio_view *s, cudaStream_t stream)
 {
 #if VFRONT_VIO
-    covariance_k<<<1, THREADS, 0, stream>>>(*s);
+    covariance_k<<<each_member(1), THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;
@@ -226,8 +253,8 @@ extern "C" cudaError_t vf_vio_late_cuda(const vf_vio_view *s, cudaStream_t strea
 {
 #if VFRONT_VIO
     make_system(*s, stream);
-    marginalize_k<<<MARGINALIZE_BLOCKS + 1, THREADS, 0, stream>>>(*s);
-    prior_k<<<vf_blocks(VF_VIO_COLUMNS, PRIOR_THREADS), PRIOR_THREADS, 0, stream>>>(*s);
+    marginalize_k<<<each_member(MARGINALIZE_BLOCKS + 1), THREADS, 0, stream>>>(*s);
+    prior_k<<<each_member(vf_blocks(VF_VIO_COLUMNS, PRIOR_THREADS)), PRIOR_THREADS, 0, stream>>>(*s);
     return cudaGetLastError();
 #else
     (void)s, (void)stream;

@@ -300,9 +300,9 @@ VF_FN void vf_keyframe_update_pose(const struct vf_keyframe_view *s, struct vf_c
     pose->source = VF_CHAIN_NONE;
 #if VFRONT_VIO
     if (vf_vio_has_state(s->vio, active)) {
-        const struct vf_vio_window *w = &s->vio->window[s->parity];
-        begins = s->vio->request.command == VF_VIO_BEGIN;
-        if (vf_keyframe_from_nav(w, &s->vio->nav, pose)) pose->source = VF_CHAIN_NAV;
+        const struct vf_vio_window *w = &s->vio->window[s->parity][s->vio->request.accepted];
+        begins = vf_vio_command_of(s->vio) == VF_VIO_BEGIN || s->vio->request.replaced;
+        if (vf_keyframe_from_nav(w, vf_vio_state_of(s->vio), pose)) pose->source = VF_CHAIN_NAV;
     }
 #endif
     if (pose->source == VF_CHAIN_NONE && states.metric == VFRONT_MOTION_GOOD) {

@@ -340,7 +340,8 @@ VF_FN uint32_t vf_map_gravity_known(const struct vf_map_view *s)
 {
     const int nav = s->keyframe->now[s->parity].pose.source == VF_CHAIN_NAV;
 #if VFRONT_VIO
-    return nav && vf_vio_has_state(s->vio, s->geometry.active) && !(s->vio->nav.flags & VFRONT_NAV_NO_GRAVITY);
+    return nav && vf_vio_has_state(s->vio, s->geometry.active) &&
+           !(vf_vio_state_of(s->vio)->flags & VFRONT_NAV_NO_GRAVITY);
 #else
     return (uint32_t)(nav * 0);
 #endif

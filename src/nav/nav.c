@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "nav.h"
+#include "nav_bank.h"
+#include "nav_interval.h"
 
 #include "geometry/motion.h"
 #include "math/rotation.h"
@@ -19,8 +20,8 @@ static void rig_of(const struct vf_nav_view *s, struct vf_vio_rig *rig)
     const vfront_camera_t *own = &s->camera[0];
     memset(rig, 0, sizeof *rig);
     vf_rotation_transpose(rig->R_imu_cam, vf_rotation_mounting(own));
-    for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 3; k++) rig->p_imu_cam_m[i] -= rig->R_imu_cam[3 * i + k] * own->t_cam_imu_m[k];
+    for (int i = 0; i < VF_AXES; i++)
+        for (int k = 0; k < VF_AXES; k++) rig->p_imu_cam_m[i] -= rig->R_imu_cam[VF_AXES * i + k] * own->t_cam_imu_m[k];
     for (int i = 0; i < 9; i++) rig->R_1_0[i] = i % 4 == 0;
     rig->cameras = s->geometry.pair.placed ? 2 : 1;
     rig->detect_stationary = s->tuning.vio_stationary;
@@ -30,24 +31,6 @@ static void rig_of(const struct vf_nav_view *s, struct vf_vio_rig *rig)
 #endif
     vf_vio_expect_calibration(rig, 1e-6 * (s->tuning.vio_stereo_urad ? s->tuning.vio_stereo_urad : 1),
                               1e-3 * (s->tuning.rig_centre_mpx ? s->tuning.rig_centre_mpx : 1) / own->fx_px);
-}
-
-/** IMU noise for the estimator: that of the rig, with densities scaled by tuning value vio_imu_percent. */
-static vfront_imu_noise_t noise_of(const struct vf_nav_view *s)
-{
-    vfront_imu_noise_t noise = *s->imu;
-    noise.gyro_density *= 0.01 * s->tuning.vio_imu_percent;
-    noise.accel_density *= 0.01 * s->tuning.vio_imu_percent;
-    return noise;
-}
-
-/** 1 if a state is finite and in range. */
-static int is_finite(const vfront_nav_t *nav)
-{
-    int finite = vf_all_within(nav->position_m, 3, VF_NAV_MAX_M) && vf_all_within(nav->velocity_mps, 3, VF_NAV_MAX_MPS);
-    for (int i = 0; i < VF_NAV_ERRORS; i++)
-        finite = finite && vf_within(nav->covariance[vf_nav_index(i, i)], 0.0, VF_NAV_MAX_M * VF_NAV_MAX_M);
-    return finite;
 }
 
 /** Ends the estimate and restarts the initialization. The last state is kept, with the errors of its origin, and goes
@@ -63,40 +46,27 @@ static void restart(const struct vf_nav_view *s)
     memset(&n->stereo, 0, sizeof n->stereo);
     n->running = n->no_gravity = n->diverged = n->prediction_off = n->imu_rejected = n->contradicted = n->unrefuted = 0;
     n->moving_object = n->gravity.frames = 0;
-    vf_nav_origin_add(&n->origin, &n->last);
+    memset(&n->bank, 0, sizeof n->bank);
+    vf_nav_origin_add(&n->origin, &n->own.last);
     n->origin.known = 0;
-    if (!s->params->frame) n->carried.t_ns = 0;
-    n->lost = n->last.t_ns != 0;
+    if (!s->params->frame) n->own.carried.t_ns = 0;
+    n->lost = n->own.last.t_ns != 0;
 }
 
 /** 1 if an estimate starts in this frame from an initialization that measured gravity with the IMU. */
 static int begins_with_gravity(const struct vf_nav *n) { return n->first.t_ns && !n->vision_only; }
-
-/** Replaces the forces of a preintegral by a constant velocity, where there is no gravity to add. */
-static void drop_forces(struct vf_preintegral *d)
-{
-    static const double none[3];
-    double P[VF_ROWS * VF_ROWS];
-    vf_vision_only_covariance(none, none, d->dt_s, P);
-    for (int i = 0; i < VF_ROW_V * VF_ROWS; i++)
-        if (i % VF_ROWS < VF_ROW_V) P[i] = d->P[i];
-    memcpy(d->P, P, sizeof P);
-    memset(d->v, 0, sizeof d->v);
-    memset(d->p, 0, sizeof d->p);
-    for (int i = 6 * VF_ROW_V; i < 6 * VF_ROWS; i++) d->J[i] = 0.0;
-}
 
 /** Carries the last state on to this frame while there is no estimate: attitude by rates, velocity by forces while the
  *  tilt is known; without samples both stay, with the errors of that. Not after vfront_reset(), since when no time is
  *  known. */
 static void reckon(const struct vf_nav_view *s)
 {
-    static const double still[3];
+    static const double still[VF_AXES];
     struct vf_nav *n = s->nav;
-    struct vf_vio_carried *c = &n->carried;
+    struct vf_vio_carried *c = &n->own.carried;
     struct vf_vio_imu_interval motion;
-    vfront_nav_t now = n->last;
-    vfront_imu_noise_t noise = noise_of(s);
+    vfront_nav_t now = n->own.last;
+    vfront_imu_noise_t noise = vf_nav_noise(s);
     if (n->running || !c->t_ns || n->t_ns <= c->t_ns) return;
     const double tilt = now.covariance[vf_nav_index(VF_NAV_W, VF_NAV_W)] +
                         now.covariance[vf_nav_index(VF_NAV_W + 1, VF_NAV_W + 1)];
@@ -108,23 +78,23 @@ static void reckon(const struct vf_nav_view *s)
         vf_vio_vision_only_interval(&motion, c, &noise, now.q_odom_imu, still, n->t_ns);
     else
         vf_vio_imu_interval_of(&motion, c, &noise, s->scale, n->imu, n->samples, n->t_ns);
-    if (!level) drop_forces(&motion.motion);
+    if (!level) vf_nav_drop_forces(&motion.motion, now.q_odom_imu, noise.gravity_m_s2);
     now.t_ns = vf_vio_imu_time_ns(n->t_ns, c->offset_s);
     now.age_ns = now.t_ns > n->observed_ns ? now.t_ns - n->observed_ns : 0;
     c->t_ns = n->t_ns;
     c->own_offset_s = c->offset_s;
-    if (vf_nav_propagate(&now, &noise, &motion.motion) && is_finite(&now)) n->last = now;
+    if (vf_nav_propagate(&now, &noise, &motion.motion) && vf_nav_is_finite(&now)) n->own.last = now;
 }
 
 /** Puts the first state of an estimate where the last one was, and has its errors added to the new estimate. */
 static void continue_from_last(struct vf_nav *n, vfront_nav_t *first)
 {
-    vfront_nav_t last = n->last;
+    vfront_nav_t last = n->own.last;
     n->next_origin.known = 0;
     if (!last.t_ns) return;
     vf_nav_origin_add(&n->origin, &last);
     vf_nav_place(first, &last);
-    if (!n->carried.t_ns) return;
+    if (!n->own.carried.t_ns) return;
     if (!n->running && !(last.flags & VFRONT_NAV_NO_GRAVITY)) {
         vf_nav_correct(&last, first, 0);
         vf_nav_place(first, &last);
@@ -137,11 +107,11 @@ static void first_from_stereo(const struct vf_nav_view *s, const struct vf_vio_r
 {
     struct vf_nav *n = s->nav;
     const double dt_s = (double)s->params->dt_ns * 1e-9;
-    vfront_nav_t last = n->last;
+    vfront_nav_t last = n->own.last;
     n->next_origin.known = 0;
     if (!last.t_ns) vf_from_stereo_attitude(rig, last.q_odom_imu);
     vf_from_stereo_state(&n->stereo, last.q_odom_imu, dt_s, first);
-    if (last.t_ns && n->carried.t_ns) {
+    if (last.t_ns && n->own.carried.t_ns) {
         vf_nav_correct(&last, first, 1);
         vf_from_stereo_state(&n->stereo, last.q_odom_imu, dt_s, first);
         vf_nav_origin_set(&n->next_origin, &last, &last, 1);
@@ -155,48 +125,25 @@ static void begin_state(const struct vf_nav_view *s, struct vf_vio_request *g)
 {
     struct vf_nav *n = s->nav;
     rig_of(s, &g->rig);
-    g->noise = noise_of(s);
+    g->noise = vf_nav_noise(s);
     g->first = n->first;
     if (!begins_with_gravity(n)) {
         first_from_stereo(s, &g->rig, &g->first);
         g->noise.gravity_m_s2 = 0.0;
     }
     vf_vio_information(&g->first, g->information);
-    memset(&n->next, 0, sizeof n->next);
-    n->next.t_ns = g->first.t_ns;
-    n->next.own_offset_s = n->next.offset_s = g->first.offset_s;
-    memcpy(n->next.bias, g->first.gyro_bias_rad_s, sizeof n->first.gyro_bias_rad_s);
-    memcpy(n->next.bias + 3, g->first.accel_bias_m_s2, sizeof n->first.accel_bias_m_s2);
-}
-
-/** Fills in the motion of this frame without IMU samples, extrapolated from the last two states. No motion if an
- *  estimate starts in this frame. Samples that are excluded may return with other biases: these are unknown again. */
-static void fill_vision_only(const struct vf_nav_view *s, enum vf_vio_command command,
-                             struct vf_vio_imu_interval *motion)
-{
-    const struct vf_nav *n = s->nav;
-    vfront_imu_noise_t noise = noise_of(s);
-    double rate[3] = {0.0, 0.0, 0.0};
-    memset(motion, 0, sizeof *motion);
-    motion->t_ns = n->t_ns;
-    if (command == VF_VIO_BEGIN) return;
-    if (n->no_gravity) noise.gravity_m_s2 = 0.0;
-    if (n->before.t_ns && n->last.t_ns > n->before.t_ns)
-        vf_vision_only_rate(n->before.q_odom_imu, n->last.q_odom_imu, (double)(n->last.t_ns - n->before.t_ns) * 1e-9,
-                            rate);
-    else if (n->no_gravity)
-        memcpy(rate, n->rate, sizeof rate);
-    vf_vio_vision_only_interval(motion, &n->next, &noise, n->last.q_odom_imu, rate, n->t_ns);
-    if (n->excluded != 1) return;
-    motion->whitening.inverse_walk[0] = 1.0 / VF_IMU_GYRO_BIAS_RAD_S;
-    motion->whitening.inverse_walk[1] = 1.0 / VF_IMU_ACCEL_BIAS_M_S2;
+    memset(&n->own.next, 0, sizeof n->own.next);
+    n->own.next.t_ns = g->first.t_ns;
+    n->own.next.own_offset_s = n->own.next.offset_s = g->first.offset_s;
+    memcpy(n->own.next.bias, g->first.gyro_bias_rad_s, sizeof n->first.gyro_bias_rad_s);
+    memcpy(n->own.next.bias + 3, g->first.accel_bias_m_s2, sizeof n->first.accel_bias_m_s2);
 }
 
 /** Command for the estimator in this frame: start an estimate, continue it, or none. */
 static enum vf_vio_command command_of(const struct vf_nav_view *s)
 {
     const struct vf_nav *n = s->nav;
-    const int continues = s->geometry.pair.placed && n->t_ns > n->carried.t_ns;
+    const int continues = s->geometry.pair.placed && n->t_ns > n->own.carried.t_ns;
     if (begins_with_gravity(n) || n->stereo.dt_s > 0.0) return VF_VIO_BEGIN;
     if (n->running && (n->vision_only || n->no_gravity)) return continues ? VF_VIO_CONTINUE : VF_VIO_NONE;
     return n->running ? VF_VIO_CONTINUE : VF_VIO_NONE;
@@ -212,14 +159,16 @@ static int is_vision_only(const struct vf_nav *n, enum vf_vio_command command)
 static void predict_motion(const struct vf_nav_view *s, enum vf_vio_command command, const vfront_imu_noise_t *noise)
 {
     struct vf_nav *n = s->nav;
-    const struct vf_vio_request *g = s->request;
+    const struct vf_vio_imu_interval *motion = &s->request->member[n->bank.accepted].motion;
     struct vf_nav_propagation *propagation = &n->propagation_next;
     struct vf_vio_rig rig;
     *propagation = n->propagation;
-    if (n->new_picture) vf_nav_propagation_begin(propagation, command == VF_VIO_BEGIN ? &n->first : &n->last);
-    if (command == VF_VIO_NONE || is_vision_only(n, command) || !(g->motion.motion.dt_s > 0.0)) propagation->valid = 0;
+    if (n->new_picture) vf_nav_propagation_begin(propagation, command == VF_VIO_BEGIN ? &n->first : &n->own.last);
+    if (command == VF_VIO_NONE || is_vision_only(n, command) || n->bank.accepted == VF_BANK_NO_IMU ||
+        !(motion->motion.dt_s > 0.0))
+        propagation->valid = 0;
     if (!propagation->valid) return;
-    vf_nav_propagation_extend(propagation, noise, &g->motion.motion);
+    vf_nav_propagation_extend(propagation, noise, &motion->motion);
     if (!propagation->valid || s->params->source[0].missing) return;
     rig_of(s, &rig);
     vf_nav_motion_of(propagation, &rig, &n->expected);
@@ -235,14 +184,33 @@ static int has_imu_fault(const struct vf_nav_view *s)
 
 int vf_nav_sees_moving_object(const struct vf_nav *n)
 {
-    return n->running && (n->moving_object || (n->last.flags & VFRONT_NAV_DISPUTED && !n->unrefuted));
+    return n->running && (n->moving_object || (n->own.last.flags & VFRONT_NAV_DISPUTED && !n->unrefuted));
+}
+
+/** Fills in the request to the accepted member. */
+static void request_own(const struct vf_nav_view *s, enum vf_vio_command command)
+{
+    struct vf_nav *n = s->nav;
+    struct vf_vio_request *g = s->request;
+    struct vf_vio_member_request *own = &g->member[n->bank.accepted];
+    g->accepted = n->bank.accepted;
+    g->replaced = n->bank.replaced;
+    n->bank.replaced = 0;
+    own->command = command;
+    own->from = n->bank.accepted;
+    if (command == VF_VIO_CONTINUE) vf_nav_interval(s, n->bank.accepted, &n->own, &own->motion);
+    if (command != VF_VIO_BEGIN) return;
+    begin_state(s, g);
+    memset(&own->motion, 0, sizeof own->motion);
+    own->motion.t_ns = n->t_ns;
+    if (begins_with_gravity(n))
+        vf_vio_imu_interval_of(&own->motion, &n->own.next, &g->noise, s->scale, n->imu, n->samples, n->t_ns);
 }
 
 void vf_nav_before_step(const struct vf_nav_view *s)
 {
     struct vf_nav *n = s->nav;
-    struct vf_vio_request *g = s->request;
-    const vfront_imu_noise_t noise = noise_of(s);
+    const vfront_imu_noise_t noise = vf_nav_noise(s);
     memset(s->state_motion, 0, sizeof *s->state_motion);
     if (!is_active(s)) return;
     memset(&n->expected, 0, sizeof n->expected);
@@ -252,14 +220,10 @@ void vf_nav_before_step(const struct vf_nav_view *s)
     n->excluded = has_imu_fault(s) ? n->excluded + (n->excluded < 2) : 0;
     n->vision_only = !s->samples->count || vf_samples_gap(s->samples, VFRONT_IMU_GAP_NS) || !has_imu(s) || n->excluded;
     reckon(s);
-    n->next = n->carried;
+    n->own.next = n->own.carried;
     const enum vf_vio_command command = command_of(s);
-    g->command = command;
-    if (command == VF_VIO_BEGIN) begin_state(s, g);
-    if (command != VF_VIO_NONE && is_vision_only(n, command))
-        fill_vision_only(s, command, &g->motion);
-    else if (command != VF_VIO_NONE)
-        vf_vio_imu_interval_of(&g->motion, &n->next, &noise, s->scale, n->imu, n->samples, n->t_ns);
+    request_own(s, command);
+    vf_nav_bank_request(s);
     predict_motion(s, command, &noise);
 }
 
@@ -313,8 +277,9 @@ static int is_lost(struct vf_nav *n, const vfront_nav_t *nav, uint32_t observed)
 {
     const int diverged = nav->residual_mean_square > VF_NAV_DIVERGED_COST && observed >= VF_NAV_DIVERGED_LANDMARKS;
     n->diverged = diverged ? n->diverged + 1 : 0;
-    const uint64_t max_ns = n->vision_only || n->no_gravity ? VF_NAV_VISION_ONLY_NS : VF_NAV_COAST_NS;
-    return !is_finite(nav) || n->diverged >= VF_NAV_DIVERGED_FRAMES || nav->t_ns > n->observed_ns + max_ns;
+    const uint64_t max_ns = n->vision_only || n->no_gravity || n->bank.accepted ? VF_NAV_VISION_ONLY_NS
+                                                                                : VF_NAV_COAST_NS;
+    return !vf_nav_is_finite(nav) || n->diverged >= VF_NAV_DIVERGED_FRAMES || nav->t_ns > n->observed_ns + max_ns;
 }
 
 /** Quality of a state [%], as vfront_nav_t defines it: from landmarks, or from the time left until loss while
@@ -333,7 +298,7 @@ static uint32_t quality_of(const vfront_nav_t *nav)
 static void report_state(struct vf_nav *n, int begins, uint32_t observed, vfront_nav_t *nav)
 {
     if (begins) {
-        n->resets += n->last.t_ns != 0;
+        n->resets += n->own.last.t_ns != 0;
         n->observed_ns = nav->t_ns;
         n->lost = 0;
         n->origin = n->next_origin;
@@ -344,15 +309,11 @@ static void report_state(struct vf_nav *n, int begins, uint32_t observed, vfront
     memset(&n->stereo, 0, sizeof n->stereo);
     if (observed >= VF_NAV_MIN_OBSERVED) n->observed_ns = nav->t_ns;
     n->running = 1;
-    n->next.t_ns = n->t_ns;
-    n->next.own_offset_s = n->next.offset_s;
-    n->next.offset_s = nav->offset_s;
-    memcpy(n->next.bias, nav->gyro_bias_rad_s, sizeof nav->gyro_bias_rad_s);
-    memcpy(n->next.bias + 3, nav->accel_bias_m_s2, sizeof nav->accel_bias_m_s2);
-    n->carried = n->next;
+    vf_nav_carry(&n->own, nav, n->t_ns);
     nav->age_ns = nav->t_ns > n->observed_ns ? nav->t_ns - n->observed_ns : 0;
     nav->state = nav->age_ns || nav->flags & VFRONT_NAV_DISPUTED ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD;
-    if (n->vision_only || n->no_gravity) nav->state = VFRONT_NAV_STEREO_ONLY;
+    if (n->vision_only || n->no_gravity || n->bank.accepted) nav->state = VFRONT_NAV_STEREO_ONLY;
+    if (n->bank.accepted) nav->flags |= n->bank.accepted == VF_BANK_NO_ACCEL ? VFRONT_NAV_NO_ACCEL : VFRONT_NAV_NO_IMU;
     if (n->no_gravity) nav->flags |= VFRONT_NAV_GAP | VFRONT_NAV_NO_GRAVITY;
     if (is_lost(n, nav, observed)) nav->state = VFRONT_NAV_LOST;
 }
@@ -360,12 +321,13 @@ static void report_state(struct vf_nav *n, int begins, uint32_t observed, vfront
 /** Rotation vector from one rotation matrix to another, for small angles [rad]. */
 static void rotation_vector(const float from[9], const float to[9], double rotation[3])
 {
-    for (int k = 0; k < 3; k++) {
-        const int a = (k + 2) % 3, b = (k + 1) % 3; /* element (a, b) of the antisymmetric part of R_to R_from' */
+    for (int k = 0; k < VF_AXES; k++) {
+        const int a = (k + 2) % VF_AXES,
+                  b = (k + 1) % VF_AXES; /* element (a, b) of the antisymmetric part of R_to R_from' */
         rotation[k] = 0.0;
-        for (int i = 0; i < 3; i++)
-            rotation[k] += 0.5 * ((double)to[3 * a + i] * (double)from[3 * b + i] -
-                                  (double)to[3 * b + i] * (double)from[3 * a + i]);
+        for (int i = 0; i < VF_AXES; i++)
+            rotation[k] += 0.5 * ((double)to[VF_AXES * a + i] * (double)from[VF_AXES * b + i] -
+                                  (double)to[VF_AXES * b + i] * (double)from[VF_AXES * a + i]);
     }
 }
 
@@ -376,7 +338,7 @@ static int disagrees(const vfront_prediction_t *e, const vfront_motion_t *m, int
     double difference[6];
     int found = 0;
     rotation_vector(e->R, m->R, difference + 3);
-    for (int k = 0; k < 3; k++) difference[k] = metric ? (double)m->t[k] - (double)e->t[k] : 0.0;
+    for (int k = 0; k < VF_AXES; k++) difference[k] = metric ? (double)m->t[k] - (double)e->t[k] : 0.0;
     for (int k = 0; k < 6; k++) {
         const int at = vf_motion_index(k, k);
         const double variance = (double)m->covariance[at] + (double)e->covariance[at];
@@ -429,21 +391,32 @@ static int is_tilted(const struct vf_nav_view *s, enum vf_vio_command command, c
 {
     struct vf_nav *n = s->nav;
     const uint32_t wrong = VFRONT_IMU_STUCK | VFRONT_IMU_ZERO | VFRONT_IMU_IN_G | VFRONT_IMU_NO_GRAVITY;
-    const int continues = command == VF_VIO_CONTINUE && !n->no_gravity && nav->t_ns > n->last.t_ns;
+    const int continues = command == VF_VIO_CONTINUE && !n->no_gravity && nav->t_ns > n->own.last.t_ns;
     const int tilted = continues && !n->vision_only && vf_nav_gravity_contradicts(&n->gravity);
     if (!continues || !n->vision_only) n->gravity.frames = 0;
     if (continues && n->vision_only && !(s->params->imu & wrong))
-        vf_nav_gravity_add(&n->gravity, nav, &n->last, n->imu, n->samples, s->imu->gravity_m_s2);
+        vf_nav_gravity_add(&n->gravity, nav, &n->own.last, n->imu, n->samples, s->imu->gravity_m_s2);
     return tilted;
 }
 
 /** Reports a state as disputed while the motion of the images contradicts what it predicts. */
 static void doubt(const struct vf_nav *n, vfront_nav_t *nav)
 {
-    if (!n->prediction_off || nav->state != VFRONT_NAV_GOOD) return;
+    if (!(n->prediction_off || n->bank.disputed) || nav->state != VFRONT_NAV_GOOD) return;
     nav->state = VFRONT_NAV_COASTING;
     nav->flags |= VFRONT_NAV_DISPUTED;
     nav->quality = quality_of(nav);
+}
+
+/** Replaces the state of this frame by that of a member that has just been accepted. */
+static void replace_state(const struct vf_nav_view *s, vfront_nav_t *nav)
+{
+    struct vf_nav *n = s->nav;
+    *nav = s->vio->nav[n->bank.accepted];
+    n->resets++;
+    n->diverged = n->prediction_off = n->gravity.frames = 0;
+    n->propagation.valid = 0;
+    n->observed_ns = nav->t_ns;
 }
 
 /** State to report for a frame without an estimate: vfront_nav_state_t. */
@@ -456,29 +429,33 @@ static uint32_t idle_state(const struct vf_nav_view *s)
 void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vfront_nav_t *nav)
 {
     struct vf_nav *n = s->nav;
-    const enum vf_vio_command command = (enum vf_vio_command)s->request->command;
+    const enum vf_vio_command command = (enum vf_vio_command)s->request->member[n->bank.accepted].command;
     if (!is_active(s)) return;
-    n->moving_object = n->running && command == VF_VIO_CONTINUE && !n->vision_only && s->vio->summary.moving_object;
+    n->moving_object = n->running && command == VF_VIO_CONTINUE && !n->vision_only &&
+                       s->vio->summary[n->bank.accepted].moving_object;
     compare_motion(n, r, s->params->rotation_explicit);
     if (!n->vision_only || !s->params->frame) n->imu_ns = n->t_ns;
     if (command != VF_VIO_NONE) {
+        if (vf_nav_bank_decide(s)) replace_state(s, nav);
         const int tilted = is_tilted(s, command, nav);
-        report_state(n, command == VF_VIO_BEGIN, s->vio->summary.accepted, nav);
+        report_state(n, command == VF_VIO_BEGIN, s->vio->summary[n->bank.accepted].accepted, nav);
         if (tilted) nav->state = VFRONT_NAV_LOST;
     } else {
         if (n->running || n->first.t_ns) restart(s); /* one camera, and too long without IMU samples */
-        *nav = n->last;
+        *nav = n->own.last;
         nav->state = idle_state(s);
         if (n->start.rig.cameras == 1) nav->flags |= VFRONT_NAV_NO_SCALE;
     }
     nav->reset_counter = n->resets;
     nav->quality = nav->state == VFRONT_NAV_NONE ? 0 : quality_of(nav);
     if (command != VF_VIO_NONE) {
-        n->before = n->last;
-        if (command == VF_VIO_BEGIN) n->before.t_ns = 0;
-        if (is_finite(nav)) n->last = *nav;
+        vf_nav_bank_keep(s);
+        n->own.before = n->own.last;
+        if (command == VF_VIO_BEGIN) n->own.before.t_ns = 0;
+        if (vf_nav_is_finite(nav)) n->own.last = *nav;
         vf_nav_origin_add(&n->origin, nav);
         if (nav->state == VFRONT_NAV_LOST) restart(s);
+        vf_nav_bank_cover(s, nav);
         doubt(n, nav);
     }
     if (command == VF_VIO_NONE || n->no_gravity) initialise(s, r);

@@ -22,6 +22,7 @@
  *         Exceptions, in which a disagreement does not count against the IMU: a moving object is detected
  *         (consistency.h); the other motion (tracks or keypoints) is GOOD and agrees; landmarks agree with the IMU, for
  *         VF_NAV_AGREE_FRAMES frames.
+ *         Bank: beside the accepted estimator run others without accelerometer and without IMU (nav_bank.h).
  *         Prediction: the state and the samples predict the motion of camera 0 (nav_motion.h). After a difference to
  *         the images' motion above VF_NAV_PREDICT_CHI2 on an axis, nothing is predicted, and the state is disputed,
  *         for VF_NAV_PREDICT_OFF_FRAMES frames.
@@ -88,30 +89,51 @@
 /** Number of landmarks in a frame that gives quality 100. */
 #define VF_NAV_FULL_LANDMARKS 60
 
+/** What the supervisor keeps of a member of the bank from frame to frame. */
+struct vf_nav_member {
+    vfront_nav_t last;   /* state of the last frame with an estimate; t_ns 0: none so far */
+    vfront_nav_t before; /* state of the frame before that of `last`, same estimate; t_ns 0: none */
+    /* biases, time offset and noise means passed from frame to frame: after the last frame, after this frame. t_ns 0:
+     * the time since `last` is unknown */
+    struct vf_vio_carried carried, next;
+};
+
+/** The bank of estimators (nav_bank.h). */
+struct vf_nav_bank {
+    uint32_t accepted; /* member whose state is reported: enum vf_bank_member */
+    uint32_t replaced; /* 1: since this frame; the device learns it with the next one */
+    uint32_t disputed; /* 1: another member contradicts it and explains more of the picture */
+    uint32_t reserved;
+    struct vf_nav_member member[VF_BANK]; /* all but the accepted one */
+    uint32_t against[VF_BANK];            /* number of frames in a row in which it contradicts the accepted one */
+    uint32_t worse[VF_BANK];              /* of these in a row, explaining less of the picture */
+    /* sums over these frames of observations that it, and that the accepted one accepts */
+    double explained[VF_BANK], own_explained[VF_BANK];
+    double age_s[VF_BANK];    /* time since it took the accepted one's estimate over */
+    double agrees_s[VF_BANK]; /* time for which it has agreed with the accepted one */
+};
+
 struct vf_nav {
 #if VFRONT_VIO
-    struct vf_start start; /* initialization with the IMU */
-    struct vf_mono mono;   /* monocular initialization, which runs besides `start` if the rig has one camera */
-    uint32_t running;      /* 1: the last frame had an estimate */
-    uint32_t diverged;     /* number of consecutive frames with too large residuals: VF_NAV_DIVERGED_COST */
-    uint32_t resets;       /* number of estimates that started after the first one: vfront_nav_t.reset_counter */
-    uint32_t lost;         /* 1: an estimate was lost, and none has started since */
-    vfront_nav_t first;    /* initial state for the next frame; t_ns 0: none */
+    struct vf_start start;   /* initialization with the IMU */
+    struct vf_mono mono;     /* monocular initialization, which runs besides `start` if the rig has one camera */
+    struct vf_nav_bank bank; /* the other members */
+    uint32_t running;        /* 1: the last frame had an estimate */
+    uint32_t diverged;       /* number of consecutive frames with too large residuals: VF_NAV_DIVERGED_COST */
+    uint32_t resets;         /* number of estimates that started after the first one: vfront_nav_t.reset_counter */
+    uint32_t lost;           /* 1: an estimate was lost, and none has started since */
+    vfront_nav_t first;      /* initial state for the next frame; t_ns 0: none */
     /* motion with which two cameras start an estimate in the next frame; dt_s 0: none */
     struct vf_from_stereo_motion stereo;
     uint32_t no_gravity; /* 1: two cameras started this estimate, without gravity */
     double rate[3];      /* angular rate at the start of an estimate without gravity, IMU axes [rad/s] */
-    /* state of the last frame with an estimate, without the errors of `origin`; since a loss, carried on to this frame,
-     * with them; t_ns 0: none so far */
-    vfront_nav_t last;
+    /* the accepted member of the bank: states of its last two frames, without the errors of `origin`. Since a loss, the
+     * last one is carried on to this frame, with them */
+    struct vf_nav_member own;
     struct vf_nav_origin origin, next_origin; /* of this estimate; of the one that starts in the next frame */
-    vfront_nav_t before;  /* state of the frame before that of `last`, same estimate; t_ns 0: none */
-    uint32_t vision_only; /* 1: this frame has no usable IMU samples */
-    uint64_t observed_ns; /* time of the last frame with observations, IMU clock [ns] */
-    uint64_t imu_ns;      /* time of the last frame with usable IMU samples, or of the first frame [ns] */
-    /* biases, time offset and noise means passed from frame to frame: after the last frame, after this frame. t_ns 0:
-     * the time since `last` is unknown */
-    struct vf_vio_carried carried, next;
+    uint32_t vision_only;                     /* 1: this frame has no usable IMU samples */
+    uint64_t observed_ns;                     /* time of the last frame with observations, IMU clock [ns] */
+    uint64_t imu_ns;         /* time of the last frame with usable IMU samples, or of the first frame [ns] */
     uint64_t t_ns;           /* time of this frame, IMU clock [ns] */
     const vfront_imu_t *imu; /* IMU samples of this frame and around it: vf_samples_around() */
     uint32_t samples;        /* number of elements of imu */

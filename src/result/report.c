@@ -77,11 +77,16 @@ static void list_matches(const struct vf_report_view *s, vfront_result_t *out)
 /** Writes the input of the estimator's supervisor. */
 static void report_vio(const struct vf_report_view *s)
 {
-    vf_vio_summary_of(s->vio, s->geometry.active, s->vio_out);
 #if VFRONT_VIO
+    if (vf_report_ran(s, VF_BIT(vio))) {
+        memcpy(s->vio_out->summary, s->vio->summary, sizeof s->vio_out->summary);
+        memcpy(s->vio_out->nav, s->vio->nav, sizeof s->vio_out->nav);
+    }
     s->vio_out->observations = vf_report_observations(s);
     memcpy(s->vio_out->observation, s->observe->observation,
            sizeof *s->vio_out->observation * s->vio_out->observations);
+#else
+    (void)s;
 #endif
 }
 

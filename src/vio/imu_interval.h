@@ -37,14 +37,4 @@ VF_FN void vf_vio_imu_interval_of(struct vf_vio_imu_interval *m, struct vf_vio_c
     vf_vio_rate_of(to, m->bias, m->rate);
 }
 
-/** Copies time, time offsets and biases of the newest frame to w->carried, for the next IMU interval. */
-VF_FN void vf_vio_carry_over(struct vf_vio_window *w)
-{
-    const struct vf_vio_slot *s = &w->slot[w->newest];
-    w->carried.t_ns = s->t_ns;
-    w->carried.own_offset_s = s->offset_s;
-    w->carried.offset_s = w->offset_s;
-    memcpy(w->carried.bias, s->value.bias, sizeof w->carried.bias);
-}
-
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Initialization and step of the estimator on the host. */
-#include "imu_interval.h"
+/* Step of the estimator on the host. */
 #include "launch.h"
-#include "vision_only.h"
 
 #if VFRONT_VIO
 
@@ -19,17 +17,6 @@ void vf_vio_information(const vfront_nav_t *first, double information[VF_NAV_ERR
         vf_solve_forward(P, x, m, m);
         vf_solve_back(P, x, m, m);
     }
-}
-
-void vf_vio_start(struct vf_vio_window *w, const struct vf_vio_rig *rig, const vfront_imu_noise_t *noise,
-                  const vfront_nav_t *first)
-{
-    double information[VF_NAV_ERRORS * VF_NAV_ERRORS];
-    vf_vio_information(first, information);
-    vf_vio_init_window(w, rig, noise, first, information);
-    vf_vio_carry_over(w);
-    memset(w->carried.noise_ratio, 0, sizeof w->carried.noise_ratio);
-    memset(w->carried.change, 0, sizeof w->carried.change);
 }
 
 /** Linearizes all factors and assembles the linear system at the trial estimate. */
@@ -65,37 +52,6 @@ void vf_vio_run(struct vf_vio_window *w, struct vf_vio_work *k, const struct vf_
     vf_vio_marginalize(w, k, &k->eliminated, 0, 1);
     vf_vio_drop_frames(w, k);
     vf_vio_prior_gradient(w, k);
-}
-
-/** Computes the motion to a frame without IMU samples, extrapolated from the last two states. */
-static void vision_only(const struct vf_vio_window *w, struct vf_vio_imu_interval *motion, uint64_t t_ns)
-{
-    const struct vf_vio_slot *now = &w->slot[w->newest];
-    double rate[3] = {0.0, 0.0, 0.0};
-    for (int f = 0; f < VF_VIO_FRAMES && now->number > 1; f++)
-        if (w->slot[f].number == now->number - 1)
-            vf_vision_only_rate(w->slot[f].value.q, now->value.q, now->motion.dt_s, rate);
-    vf_vio_vision_only_interval(motion, &w->carried, &w->noise, now->value.q, rate, t_ns);
-}
-
-void vf_vio_step(struct vf_vio_window *w, struct vf_vio_work *work, const struct vf_vio_frame *frame)
-{
-    struct vf_vio_imu_interval motion;
-    motion.t_ns = frame->t_ns;
-    if (frame->t_ns != w->slot[w->newest].t_ns && !frame->samples)
-        vision_only(w, &motion, frame->t_ns);
-    else if (frame->t_ns != w->slot[w->newest].t_ns)
-        vf_vio_imu_interval_of(&motion, &w->carried, &w->noise, NULL, frame->imu, frame->samples, frame->t_ns);
-    vf_vio_run(w, work, &motion, frame->observation, frame->observations);
-    vf_vio_carry_over(w);
-}
-
-void vf_vio_nav(const struct vf_vio_window *w, const struct vf_vio_work *work, vfront_nav_t *nav)
-{
-    struct vf_vio_summary summary;
-    memset(nav, 0, sizeof *nav);
-    vf_vio_output(w, work, nav, &summary);
-    vf_vio_output_covariance(w, nav);
 }
 
 #endif

@@ -153,15 +153,6 @@ VF_FN void vf_vio_expect_calibration(struct vf_vio_rig *rig, double turn_rad, do
     rig->stereo_sigma[VF_STEREO_LENGTH] = length_m > 0.0 ? VF_VIO_BASELINE_SIGMA_M / length_m : 1.0;
 }
 
-/** Input of an estimator step on the host: one frame. */
-struct vf_vio_frame {
-    uint64_t t_ns;           /* middle of the exposure, camera clock [ns] */
-    const vfront_imu_t *imu; /* IMU samples since the previous frame, IMU clock */
-    uint32_t samples;        /* number of IMU samples; 0: the motion is extrapolated (vision_only.h) */
-    const struct vf_observation *observation;
-    uint32_t observations; /* number of observations, at most VF_VIO_OBSERVATIONS */
-};
-
 /** Square-root information of a preintegral and of the bias random walks. */
 struct vf_inertial_whitening {
     double L[81],            /* Cholesky factor of the preintegral's covariance */
@@ -322,15 +313,7 @@ VF_FN double vf_vio_noise_variance(const struct vf_vio_window *w)
     return w->rig.noise_scale > 0.0 ? w->rig.noise_scale * w->rig.noise_scale : 1.0;
 }
 
-/** Resets the estimator to one frame with the given state, on the host. first: state with covariance; its variances of
- *  position and yaw may be any small value above 0. */
-void vf_vio_start(struct vf_vio_window *w, const struct vf_vio_rig *rig, const vfront_imu_noise_t *noise,
-                  const vfront_nav_t *first);
-
 struct vf_vio_work;
-
-/** Runs one step on the host. frame->t_ns: in the first call that of the initial state, then increasing. */
-void vf_vio_step(struct vf_vio_window *w, struct vf_vio_work *work, const struct vf_vio_frame *frame);
 
 /** Runs one step with a given preintegral: all launches, one after the other. */
 void vf_vio_run(struct vf_vio_window *w, struct vf_vio_work *work, const struct vf_vio_imu_interval *motion,
@@ -338,8 +321,5 @@ void vf_vio_run(struct vf_vio_window *w, struct vf_vio_work *work, const struct 
 
 /** Computes the information matrix of a state: inverse of its covariance. */
 void vf_vio_information(const vfront_nav_t *first, double information[VF_NAV_ERRORS * VF_NAV_ERRORS]);
-
-/** Writes the state of the newest frame with covariance to nav. */
-void vf_vio_nav(const struct vf_vio_window *w, const struct vf_vio_work *work, vfront_nav_t *nav);
 
 #endif

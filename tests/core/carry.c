@@ -121,6 +121,15 @@ static int has_state[FRAMES], has_vision_only[FRAMES]; /* of FLIGHT and VISION_O
 static int loops;                                      /* state of the first loop in the last frame of LOOPS; 0: none */
 static struct vf_memory kept;
 
+/** 1 if the frame of `kept` had a state of the estimator. Without the stage vio its request is noise. */
+static int had_state(void)
+{
+#if VFRONT_VIO
+    if (kept.vio.request.accepted >= VF_BANK) return 0;
+#endif
+    return vf_vio_has_state(&kept.vio, VF_BIT(vio));
+}
+
 /** Overwrites all data that must not matter. parity: of the next frame. */
 static void noise(struct vf_memory *m, int32_t parity)
 {
@@ -131,7 +140,7 @@ static void noise(struct vf_memory *m, int32_t parity)
     for (size_t i = 0; i < COUNT(listed) + COUNT(others); i++) {
         const struct arena_member *p = i < COUNT(listed) ? &listed[i] : &others[i - COUNT(listed)];
         const size_t at = offset_of(p, parity);
-        if (p->condition == STATED_STATE && !vf_vio_has_state(&kept.vio, VF_BIT(vio))) continue;
+        if (p->condition == STATED_STATE && !had_state()) continue;
         if (p->condition == STATED_KEYED && !vf_keyframe_due(&kept.keyframe, VF_BIT(keyframe), parity ^ 1)) continue;
         memcpy((uint8_t *)m + at, (const uint8_t *)&kept + at, p->bytes);
     }

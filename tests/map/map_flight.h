@@ -202,10 +202,10 @@ static inline void map_move(struct map_flight *f, struct vf_memory *m, const dou
         const double c = cos(f->yaw_drift_rad * (double)f->frame), s = sin(f->yaw_drift_rad * (double)f->frame),
                      at[3] = {c * p[0] - s * p[1], s * p[0] + c * p[1], p[2]};
         const int32_t parity = (int32_t)(f->frame % 2);
-        struct vf_vio_window *w2 = &m->vio.window[parity];
-        vfront_nav_t *nav = &m->vio.nav;
+        struct vf_vio_window *w2 = &m->vio.window[parity][0];
+        vfront_nav_t *nav = &m->vio.nav[0];
         const double mount[4] = {0.5, -0.5, 0.5, -0.5}; /* camera that looks along x, z up */
-        m->vio.request.command = f->frame == 0 ? VF_VIO_NONE : f->frame == 1 ? VF_VIO_BEGIN : VF_VIO_CONTINUE;
+        m->vio.request.member[0].command = f->frame == 0 ? VF_VIO_NONE : f->frame == 1 ? VF_VIO_BEGIN : VF_VIO_CONTINUE;
         memset(nav, 0, sizeof *nav);
         memcpy(w2->mount, mount, sizeof mount);
         for (int k = 0; k < 3; k++) nav->position_m[k] = at[k] + 0.02 * map_normal();

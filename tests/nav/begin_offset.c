@@ -85,7 +85,7 @@ static void first_interval(void **unused)
         draw_first(&nav.first, samples.from_ns, 1);
         const vfront_nav_t first = nav.first;
         vf_nav_before_step(&view);
-        assert_int_equal(request.command, VF_VIO_BEGIN);
+        assert_int_equal(request.member[0].command, VF_VIO_BEGIN);
         assert_true(request.first.offset_s == first.offset_s && request.first.offset_sigma_s == first.offset_sigma_s);
         struct wide_motion exact = wide_start();
         wide bias[6], R[9], w[3];
@@ -93,13 +93,13 @@ static void first_interval(void **unused)
         const int64_t late_ns = llround(1e9 * first.offset_s);
         wide_integrate(&exact, samples.buffer, SAMPLES, (uint64_t)((int64_t)samples.from_ns + late_ns),
                        (uint64_t)((int64_t)samples.to_ns + late_ns), bias, 0, 4);
-        wide_matrix(request.motion.motion.q, R);
+        wide_matrix(request.member[0].motion.motion.q, R);
         wide_between(exact.y, R, w);
-        assert_true(fabs(request.motion.motion.dt_s - 0.05) < 3e-9);
+        assert_true(fabs(request.member[0].motion.motion.dt_s - 0.05) < 3e-9);
         for (int k = 0; k < 3; k++) {
             REQUIRE(fabsl(w[k]) < 1e-6L, "run %d: rotation off by %Lg rad\n", run, w[k]);
-            REQUIRE(fabsl(exact.y[9 + k] - request.motion.motion.v[k]) < 1e-5L, "run %d: velocity off by %Lg m/s\n",
-                    run, exact.y[9 + k] - request.motion.motion.v[k]);
+            REQUIRE(fabsl(exact.y[9 + k] - request.member[0].motion.motion.v[k]) < 1e-5L,
+                    "run %d: velocity off by %Lg m/s\n", run, exact.y[9 + k] - request.member[0].motion.motion.v[k]);
         }
     }
 }

@@ -28,16 +28,16 @@ static struct vf_nav_view draw_lost(void)
     params.frame = 9;
     params.dt_ns = FRAME_NS;
     nav.lost = 1;
-    nav.last.t_ns = nav.observed_ns = nav.carried.t_ns = FROM_NS;
-    for (int k = 0; k < 4; k++) nav.last.q_odom_imu[k] = normal();
-    vf_quaternion_unit(nav.last.q_odom_imu);
-    for (int k = 0; k < 6; k++) nav.carried.bias[k] = (k < 3 ? 0.02 : 0.1) * normal();
+    nav.own.last.t_ns = nav.observed_ns = nav.own.carried.t_ns = FROM_NS;
+    for (int k = 0; k < 4; k++) nav.own.last.q_odom_imu[k] = normal();
+    vf_quaternion_unit(nav.own.last.q_odom_imu);
+    for (int k = 0; k < 6; k++) nav.own.carried.bias[k] = (k < 3 ? 0.02 : 0.1) * normal();
     for (int k = 0; k < 3; k++) {
-        nav.last.position_m[k] = 10 * normal();
-        nav.last.velocity_mps[k] = normal();
+        nav.own.last.position_m[k] = 10 * normal();
+        nav.own.last.velocity_mps[k] = normal();
     }
     for (int k = 0; k < VF_NAV_ERRORS; k++)
-        nav.last.covariance[vf_nav_index(k, k)] = k / 3 * 3 == VF_NAV_W ? 1e-4 : 0.04;
+        nav.own.last.covariance[vf_nav_index(k, k)] = k / 3 * 3 == VF_NAV_W ? 1e-4 : 0.04;
     return view;
 }
 
@@ -48,20 +48,20 @@ static void submit(const struct vf_nav_view *view, int with_samples)
     vf_samples_append(&samples, &noise, imu, with_samples ? SAMPLES : 0, to_ns + VFRONT_IMU_AHEAD_NS, 1, 0);
     vf_samples_select(&samples, FROM_NS, to_ns);
     vf_nav_before_step(view);
-    assert_int_equal(request.command, VF_VIO_NONE);
+    assert_int_equal(request.member[0].command, VF_VIO_NONE);
 }
 
-/** Attitude, velocity and position of nav.last beside those that follow from `last`: by the samples' rates, without
+/** Attitude, velocity and position of nav.own.last beside those that follow from `last`: by the samples' rates, without
  *  samples 0; by their forces and gravity if level, else at a constant velocity. */
 static void compare(const vfront_nav_t *last, int with_samples, int level, int run)
 {
     struct wide_motion m = wide_start();
     const wide dt = 0.05L, g = level ? noise.gravity_m_s2 : 0;
     wide bias[6], R[9], expected[9], is[9], w[3];
-    for (int k = 0; k < 6; k++) bias[k] = nav.next.bias[k];
+    for (int k = 0; k < 6; k++) bias[k] = nav.own.next.bias[k];
     if (with_samples) wide_integrate(&m, imu, SAMPLES, FROM_NS, FROM_NS + FRAME_NS, bias, 0, 4);
     wide_matrix(last->q_odom_imu, R);
-    wide_matrix(nav.last.q_odom_imu, is);
+    wide_matrix(nav.own.last.q_odom_imu, is);
     for (int i = 0; i < 9; i++) {
         expected[i] = 0;
         for (int k = 0; k < 3; k++) expected[i] += R[i / 3 * 3 + k] * m.y[3 * k + i % 3];
@@ -73,10 +73,10 @@ static void compare(const vfront_nav_t *last, int with_samples, int level, int r
              p = last->position_m[k] + last->velocity_mps[k] * dt - down * dt * dt / 2;
         for (int i = 0; i < 3 && level; i++) v += R[3 * k + i] * m.y[9 + i], p += R[3 * k + i] * m.y[12 + i];
         REQUIRE(fabsl(w[k]) < 1e-6L, "run %d: rotation off by %Lg rad\n", run, w[k]);
-        REQUIRE(fabsl(v - nav.last.velocity_mps[k]) < 1e-5L, "run %d: velocity off by %Lg m/s\n", run,
-                v - nav.last.velocity_mps[k]);
-        REQUIRE(fabsl(p - nav.last.position_m[k]) < 1e-5L, "run %d: position off by %Lg m\n", run,
-                p - nav.last.position_m[k]);
+        REQUIRE(fabsl(v - nav.own.last.velocity_mps[k]) < 1e-5L, "run %d: velocity off by %Lg m/s\n", run,
+                v - nav.own.last.velocity_mps[k]);
+        REQUIRE(fabsl(p - nav.own.last.position_m[k]) < 1e-5L, "run %d: position off by %Lg m\n", run,
+                p - nav.own.last.position_m[k]);
     }
 }
 
@@ -91,21 +91,21 @@ static void goes_on(void **unused)
         const int is = run % CASES, with_samples = is != NO_SAMPLES;
         const struct vf_nav_view view = draw_lost();
         if (is == TILTED)
-            nav.last.covariance[vf_nav_index(VF_NAV_W + run / CASES % 2, VF_NAV_W + run / CASES % 2)] = 0.02;
-        if (is == WITHOUT_GRAVITY) nav.last.flags = VFRONT_NAV_NO_GRAVITY | VFRONT_NAV_SATURATED;
+            nav.own.last.covariance[vf_nav_index(VF_NAV_W + run / CASES % 2, VF_NAV_W + run / CASES % 2)] = 0.02;
+        if (is == WITHOUT_GRAVITY) nav.own.last.flags = VFRONT_NAV_NO_GRAVITY | VFRONT_NAV_SATURATED;
         if (is == IN_G) params.imu = VFRONT_IMU_IN_G;
         if (is == NO_GRAVITY) params.imu = VFRONT_IMU_NO_GRAVITY;
         const int ahead = run / CASES % 2; /* observations later than this state: as with a time offset that fell */
         if (ahead) nav.observed_ns = FROM_NS + 2 * FRAME_NS;
-        const vfront_nav_t last = nav.last;
+        const vfront_nav_t last = nav.own.last;
         submit(&view, with_samples);
         compare(&last, with_samples, is == LEVEL, run);
-        assert_int_equal(nav.last.t_ns, FROM_NS + FRAME_NS);
-        assert_int_equal(nav.carried.t_ns, FROM_NS + FRAME_NS);
-        assert_int_equal(nav.last.age_ns, ahead ? 0 : FRAME_NS);
-        assert_int_equal(nav.last.flags & ~(uint32_t)VFRONT_NAV_GAP, last.flags & VFRONT_NAV_NO_GRAVITY);
+        assert_int_equal(nav.own.last.t_ns, FROM_NS + FRAME_NS);
+        assert_int_equal(nav.own.carried.t_ns, FROM_NS + FRAME_NS);
+        assert_int_equal(nav.own.last.age_ns, ahead ? 0 : FRAME_NS);
+        assert_int_equal(nav.own.last.flags & ~(uint32_t)VFRONT_NAV_GAP, last.flags & VFRONT_NAV_NO_GRAVITY);
         for (int k = 0; k < VF_NAV_GYRO; k++)
-            assert_true(nav.last.covariance[vf_nav_index(k, k)] > (k / 3 * 3 == VF_NAV_W ? 1e-4 : 0.04));
+            assert_true(nav.own.last.covariance[vf_nav_index(k, k)] > (k / 3 * 3 == VF_NAV_W ? 1e-4 : 0.04));
     }
 }
 
@@ -117,14 +117,14 @@ static void stays(void **unused)
     shake(82);
     for (int is = 0; is < 5; is++) {
         const struct vf_nav_view view = draw_lost();
-        if (is == 0) nav.carried.t_ns = 0;
-        if (is == 1) nav.carried.t_ns = FROM_NS + FRAME_NS;
-        if (is == 2) nav.last.velocity_mps[1] = 1.01 * VF_NAV_MAX_MPS;
-        if (is == 3) nav.last.covariance[vf_nav_index(1, 1)] = -1.0;
-        if (is == 4) nav.last.position_m[2] = NAN;
-        const vfront_nav_t last = nav.last;
+        if (is == 0) nav.own.carried.t_ns = 0;
+        if (is == 1) nav.own.carried.t_ns = FROM_NS + FRAME_NS;
+        if (is == 2) nav.own.last.velocity_mps[1] = 1.01 * VF_NAV_MAX_MPS;
+        if (is == 3) nav.own.last.covariance[vf_nav_index(1, 1)] = -1.0;
+        if (is == 4) nav.own.last.position_m[2] = NAN;
+        const vfront_nav_t last = nav.own.last;
         submit(&view, 1);
-        if (memcmp(&nav.last, &last, sizeof last)) fail_msg("case %d: the state goes on", is);
+        if (memcmp(&nav.own.last, &last, sizeof last)) fail_msg("case %d: the state goes on", is);
     }
 }
 
@@ -136,17 +136,17 @@ static void begins_without_gravity(void **unused)
     shake(83);
     for (int reset = 0; reset < 2; reset++) {
         const struct vf_nav_view view = draw_lost();
-        if (reset) nav.carried.t_ns = 0;
+        if (reset) nav.own.carried.t_ns = 0;
         nav.next_origin.known = 1;
         nav.stereo.dt_s = 0.05;
         for (int k = 0; k < 3; k++) nav.stereo.velocity_mps[k] = normal(), nav.stereo.P[4 * k] = 0.01;
         vf_samples_select(&samples, FROM_NS, FROM_NS + FRAME_NS);
         vf_nav_before_step(&view);
-        assert_int_equal(request.command, VF_VIO_BEGIN);
+        assert_int_equal(request.member[0].command, VF_VIO_BEGIN);
         assert_int_equal(nav.next_origin.known, !reset);
         if (reset) {
-            assert_memory_equal(request.first.position_m, nav.last.position_m, sizeof nav.last.position_m);
-            assert_memory_equal(request.first.q_odom_imu, nav.last.q_odom_imu, sizeof nav.last.q_odom_imu);
+            assert_memory_equal(request.first.position_m, nav.own.last.position_m, sizeof nav.own.last.position_m);
+            assert_memory_equal(request.first.q_odom_imu, nav.own.last.q_odom_imu, sizeof nav.own.last.q_odom_imu);
         }
     }
 }
@@ -176,7 +176,7 @@ static void rest(struct vf_nav_view *view, uint32_t frame)
     vf_samples_append(&samples, &noise, more, COUNT, to_ns + VFRONT_IMU_AHEAD_NS, 1, !frame);
     vf_samples_select(&samples, frame ? to_ns - FRAME_NS : to_ns, to_ns);
     vf_nav_before_step(view);
-    assert_int_equal(request.command, VF_VIO_NONE);
+    assert_int_equal(request.member[0].command, VF_VIO_NONE);
     vf_nav_after_step(view, &r, &r.nav);
     vf_samples_keep(&samples);
 }
@@ -189,7 +189,7 @@ static void begins_at_rest(void **unused)
     shake(84);
     for (int no_gravity = 0; no_gravity < 2; no_gravity++) {
         struct vf_nav_view view = draw_lost();
-        const vfront_nav_t last = nav.last;
+        const vfront_nav_t last = nav.own.last;
         uint32_t frame = 0;
         view.geometry.pair.placed = 1;
         for (int c = 0; c < VFRONT_CAMERAS; c++) {
@@ -197,13 +197,13 @@ static void begins_at_rest(void **unused)
             for (int k = 0; k < 9; k++) camera[c].R_cam_imu[k] = k % 4 == 0;
         }
         rest(&view, frame++);
-        nav.last = last;
-        if (no_gravity) nav.last.flags = VFRONT_NAV_NO_GRAVITY;
-        nav.carried.t_ns = nav.t_ns;
+        nav.own.last = last;
+        if (no_gravity) nav.own.last.flags = VFRONT_NAV_NO_GRAVITY;
+        nav.own.carried.t_ns = nav.t_ns;
         while (!nav.first.t_ns && frame < 20) rest(&view, frame++);
         assert_true(nav.first.t_ns && nav.next_origin.known);
         double moved = 0;
-        for (int k = 0; k < 3; k++) moved += fabs(nav.first.position_m[k] - nav.last.position_m[k]);
+        for (int k = 0; k < 3; k++) moved += fabs(nav.first.position_m[k] - nav.own.last.position_m[k]);
         REQUIRE(no_gravity ? moved == 0 : moved > 1e-3, "no gravity %d: position corrected by %g m\n", no_gravity,
                 moved);
     }

@@ -26,12 +26,12 @@ static void begin(void)
     memset(&result, 0, sizeof result);
     view = supervised_view();
     nav.running = 1;
-    nav.t_ns = nav.observed_ns = nav.last.t_ns = 1000000000;
+    nav.t_ns = nav.observed_ns = nav.own.last.t_ns = 1000000000;
     params.frame = 1;
-    request.command = VF_VIO_CONTINUE;
+    request.member[0].command = VF_VIO_CONTINUE;
     result.relative.state = result.metric.state = VFRONT_MOTION_GOOD;
     result.tracks_count = 100;
-    result.nav.landmarks = report.summary.accepted = 60;
+    result.nav.landmarks = report.summary[0].accepted = 60;
 }
 
 /** Submits the next frame with the values of `result`. Returns its state. */
@@ -130,18 +130,18 @@ static void with_moving_object(void **unused)
     begin();
     contradict();
     result.nav.landmarks = 0;
-    report.summary.moving_object = 1;
+    report.summary[0].moving_object = 1;
     for (int i = 0; i < 100; i++) {
         step();
         REQUIRE(!nav.imu_rejected && vf_nav_sees_moving_object(&nav), "frame %d counts\n", i);
     }
     REQUIRE(nav.observed_ns == nav.t_ns, "observations are not counted\n");
-    memset(&report.summary, 0, sizeof report.summary);
+    memset(&report.summary[0], 0, sizeof report.summary[0]);
     step();
     REQUIRE(nav.imu_rejected && !vf_nav_sees_moving_object(&nav), "a moving object that is gone\n");
     begin();
     contradict();
-    report.summary.moving_object = 1;
+    report.summary[0].moving_object = 1;
     nav.vision_only = 1;
     step();
     REQUIRE(nav.imu_rejected && !vf_nav_sees_moving_object(&nav), "a moving object without samples\n");
@@ -180,7 +180,7 @@ static void fly_tilted(int frames, double tilt_rad, double gain_m_s2)
     static vfront_imu_t imu[4];
     begin();
     noise.gravity_m_s2 = 9.81;
-    nav.last.q_odom_imu[0] = 1.0;
+    nav.own.last.q_odom_imu[0] = 1.0;
     for (int i = 0; i < frames; i++) {
         const double f[3] = {gain_m_s2, 0.0, 9.81}; /* axes of the upright body */
         nav.vision_only = 1;
@@ -233,11 +233,11 @@ static void diverged(void **unused)
     for (uint32_t few = 0; few < 2; few++) {
         begin();
         result.nav.residual_mean_square = 1.01f * (float)VF_NAV_DIVERGED_COST;
-        report.summary.accepted = VF_NAV_DIVERGED_LANDMARKS - few;
+        report.summary[0].accepted = VF_NAV_DIVERGED_LANDMARKS - few;
         for (int i = 1; i < VF_NAV_DIVERGED_FRAMES; i++) step();
         REQUIRE(nav.running && !nav.lost, "few %u: lost early\n", few);
         step();
-        REQUIRE(nav.lost == !few, "%u observations, bad for %d frames: lost %u\n", report.summary.accepted,
+        REQUIRE(nav.lost == !few, "%u observations, bad for %d frames: lost %u\n", report.summary[0].accepted,
                 VF_NAV_DIVERGED_FRAMES, nav.lost);
     }
 }
@@ -249,7 +249,7 @@ static void beyond_measure(void **unused)
     for (int i = 0; i < 7; i++) {
         begin();
         step();
-        const uint64_t last_ns = nav.last.t_ns;
+        const uint64_t last_ns = nav.own.last.t_ns;
         assert_true(nav.running && last_ns == nav.t_ns);
         if (i == 0) result.nav.position_m[2] = NAN;
         if (i == 1) result.nav.position_m[0] = -1.01 * VF_NAV_MAX_M;
@@ -259,7 +259,7 @@ static void beyond_measure(void **unused)
         if (i == 5) result.nav.covariance[vf_nav_index(14, 14)] = -1e-9;
         if (i == 6) result.nav.covariance[vf_nav_index(7, 7)] = 1.01 * VF_NAV_MAX_M * VF_NAV_MAX_M;
         step();
-        REQUIRE(nav.lost && !nav.running && nav.last.t_ns == last_ns, "case %d: the estimate goes on\n", i);
+        REQUIRE(nav.lost && !nav.running && nav.own.last.t_ns == last_ns, "case %d: the estimate goes on\n", i);
     }
 }
 
@@ -275,7 +275,7 @@ static void wrong_before_a_state(void **unused)
             begin();
             noise.gravity_m_s2 = 9.81;
             nav.running = 0;
-            request.command = VF_VIO_NONE;
+            request.member[0].command = VF_VIO_NONE;
             nav.start.rig.cameras = cameras;
             nav.start.frames = nav.mono.keyframes = 3;
             result.health.imu = bit & wrong;
@@ -321,7 +321,7 @@ static void contradicted_prediction(void **unused)
                     beyond, reported->state, i);
             REQUIRE(!(reported->flags & VFRONT_NAV_DISPUTED) == !disputed && (reported->quality <= 50) == disputed,
                     "%d: flags %u, quality %u in frame %d\n", beyond, reported->flags, reported->quality, i);
-            REQUIRE(!(nav.last.flags & VFRONT_NAV_DISPUTED), "%d: kept in frame %d\n", beyond, i);
+            REQUIRE(!(nav.own.last.flags & VFRONT_NAV_DISPUTED), "%d: kept in frame %d\n", beyond, i);
             nav.expected.source = 0;
         }
     }
@@ -336,15 +336,15 @@ static void unknown_biases(void **unused)
         begin();
         noise = (vfront_imu_noise_t){.gyro_walk = 1e-5, .accel_walk = 1e-4, .rate_hz = 200.0, .gravity_m_s2 = 9.81};
         view.geometry.pair.placed = 1;
-        nav.last.q_odom_imu[0] = 1.0;
-        nav.carried.t_ns = nav.t_ns;
+        nav.own.last.q_odom_imu[0] = 1.0;
+        nav.own.carried.t_ns = nav.t_ns;
         view.imu_fault = faulty ? VFRONT_IMU_CLOCK : 0;
         view.tuning.vio_imu_percent = 100;
         for (int i = 0; i < 3; i++) {
             samples.to_ns = nav.t_ns + FRAME_NS;
             vf_nav_before_step(&view);
-            const double gyro = 1.0 / request.motion.whitening.inverse_walk[0],
-                         accel = 1.0 / request.motion.whitening.inverse_walk[1];
+            const double gyro = 1.0 / request.member[0].motion.whitening.inverse_walk[0],
+                         accel = 1.0 / request.member[0].motion.whitening.inverse_walk[1];
             const int unknown = faulty && !i;
             REQUIRE(unknown ? fabs(gyro - VF_IMU_GYRO_BIAS_RAD_S) < 1e-12 : gyro < 1e-4, "%d: %g rad/s in frame %d\n",
                     faulty, gyro, i);

@@ -436,11 +436,12 @@ static void random_vio(void)
     step.tuning.vio = roll(VFRONT_VIO + 1);
 #if VFRONT_VIO
     step.tuning.track_target = VFRONT_TRACKS;
-    scribble(&memory.vio.nav, sizeof memory.vio.nav);
-    scribble(&memory.vio.summary, sizeof memory.vio.summary);
+    scribble(memory.vio.nav, sizeof memory.vio.nav);
+    scribble(memory.vio.summary, sizeof memory.vio.summary);
     scribble(&memory.observe, sizeof memory.observe);
     memory.observe.count = (uint32_t)between(1, VF_VIO_OBSERVATIONS);
-    memory.vio.request.command = roll(2) ? VF_VIO_CONTINUE : VF_VIO_NONE;
+    memory.vio.request.accepted = roll(VF_BANK);
+    memory.vio.request.member[memory.vio.request.accepted].command = roll(2) ? VF_VIO_CONTINUE : VF_VIO_NONE;
 #endif
 }
 
@@ -477,7 +478,7 @@ static void motions(void **state)
         vfront_nav_t nav;
         memset(&nav, 0, sizeof nav);
 #if VFRONT_VIO
-        if (vio_on()) nav = memory.vio.nav;
+        if (vio_on()) nav = memory.vio.nav[memory.vio.request.accepted];
         navs += vio_on();
 #endif
         assert_memory_equal(&result()->nav, &nav, sizeof nav);
@@ -490,7 +491,6 @@ static void motions(void **state)
  *  alone: no pair, and no state yet. */
 static void input_of_the_supervisor(void **state)
 {
-    static const struct vf_vio_summary none;
     static struct vf_vio_report before;
     int copied = 0, running = 0;
     (void)state;
@@ -500,12 +500,14 @@ static void input_of_the_supervisor(void **state)
         step.geometry.calibrated[0] = roll(4) > 0;
         step.geometry.pair.placed = roll(2);
         random_vio();
-        const int one = vio_on() && !step.geometry.pair.placed, has_state = memory.vio.request.command != VF_VIO_NONE;
+        const int one = vio_on() && !step.geometry.pair.placed,
+                  has_state = vf_vio_command_of(&memory.vio) != VF_VIO_NONE;
         const uint32_t expected = one && !has_state ? memory.observe.count : 0;
         scribble(&pinned.vio, sizeof pinned.vio);
         before = pinned.vio;
         RUN(report);
-        assert_memory_equal(&pinned.vio.summary, vio_on() ? &memory.vio.summary : &none, sizeof none);
+        assert_memory_equal(pinned.vio.summary, vio_on() ? memory.vio.summary : before.summary, sizeof before.summary);
+        assert_memory_equal(pinned.vio.nav, vio_on() ? memory.vio.nav : before.nav, sizeof before.nav);
         assert_int_equal(pinned.vio.observations, expected);
         assert_memory_equal(pinned.vio.observation, memory.observe.observation, expected * sizeof *before.observation);
         assert_memory_equal(&pinned.vio.observation[expected], &before.observation[expected],

@@ -60,52 +60,53 @@ static void close_flights(void)
     CUDA(cudaFreeHost(request));
 }
 
-/** Number of bytes compared: all but the scratch of factorisations, which a GPU keeps in registers. */
-#define COMPARED offsetof(struct vf_vio_memory, work.matrix)
+/** Number of bytes of a member's scratch that are compared: all but that of factorisations, which a GPU keeps in
+ *  registers. */
+#define COMPARED offsetof(struct vf_vio_work, matrix)
 
-/** First byte that differs, as the name of its member; NULL: none. */
-static const char *difference(size_t *at)
+/** Part of the memory of the bank, or of a member's scratch. */
+struct part {
+    const char *name;
+    size_t from;
+};
+
+/** Name of the part in which two memories differ first; NULL: none. at: out, that byte. */
+static const char *part_of(const void *x, const void *y, size_t bytes, const struct part *part, size_t parts,
+                           size_t *at)
 {
-    static const struct {
-        const char *name;
-        size_t from;
-    } member[] = {
-#define MEMBER(m) {#m, offsetof(struct vf_vio_memory, m)}
-        MEMBER(window[0]),
-        MEMBER(window[0].stationary),
-        MEMBER(window[0].slot),
-        MEMBER(window[0].landmark),
-        MEMBER(window[0].prior),
-        MEMBER(window[0].covariance),
-        MEMBER(window[1]),
-        MEMBER(window[1].stationary),
-        MEMBER(window[1].slot),
-        MEMBER(window[1].landmark),
-        MEMBER(window[1].prior),
-        MEMBER(window[1].covariance),
-        MEMBER(nav),
-        MEMBER(summary),
-        MEMBER(request),
-        MEMBER(work),
-        MEMBER(work.part),
-        MEMBER(work.prior_x),
-        MEMBER(work.x),
-        MEMBER(work.inertial),
-        MEMBER(work.stationary),
-        MEMBER(work.anchor),
-        MEMBER(work.system),
-        MEMBER(work.row),
-        MEMBER(work.equations),
-        MEMBER(work.landmark_of),
-        MEMBER(work.saved),
-        MEMBER(work.corner)};
-#undef MEMBER
-    const uint8_t *a = (const uint8_t *)host, *b = (const uint8_t *)copied;
+    const uint8_t *a = (const uint8_t *)x, *b = (const uint8_t *)y;
     const char *name = NULL;
-    if (!memcmp(a, b, COMPARED)) return NULL;
+    if (!memcmp(a, b, bytes)) return NULL;
     for (*at = 0; a[*at] == b[*at];) (*at)++;
-    for (size_t i = 0; i < sizeof member / sizeof *member; i++)
-        if (member[i].from <= *at) name = member[i].name;
+    for (size_t i = 0; i < parts; i++)
+        if (part[i].from <= *at) name = part[i].name;
+    return name;
+}
+
+/** First byte that differs, as the name of its part; NULL: none. member: out, whose scratch it is, else -1. */
+static const char *difference(size_t *at, int *member)
+{
+#define PART(type, m)                                                                                                  \
+    {                                                                                                                  \
+#m, offsetof(struct type, m)                                                                                   \
+    }
+    static const struct part bank[] = {PART(vf_vio_memory, window[0]), PART(vf_vio_memory, window[1]),
+                                       PART(vf_vio_memory, nav), PART(vf_vio_memory, summary),
+                                       PART(vf_vio_memory, request)};
+    static const struct part work[] = {
+        PART(vf_vio_work, at),        PART(vf_vio_work, part),        PART(vf_vio_work, prior_x),
+        PART(vf_vio_work, x),         PART(vf_vio_work, inertial),    PART(vf_vio_work, stationary),
+        PART(vf_vio_work, anchor),    PART(vf_vio_work, system),      PART(vf_vio_work, row),
+        PART(vf_vio_work, equations), PART(vf_vio_work, landmark_of), PART(vf_vio_work, saved),
+        PART(vf_vio_work, corner)};
+#undef PART
+    const char *name = part_of(host, copied, offsetof(struct vf_vio_memory, work), bank, sizeof bank / sizeof *bank,
+                               at);
+    *member = -1;
+    for (int i = 0; i < VF_BANK && !name; i++) {
+        name = part_of(&host->work[i], &copied->work[i], COMPARED, work, sizeof work / sizeof *work, at);
+        *member = i;
+    }
     return name;
 }
 
@@ -142,7 +143,9 @@ static int step_both(int32_t parity)
     launch(&other);
     CUDA(cudaStreamSynchronize(stream));
     CUDA(cudaMemcpy(copied, device, sizeof *copied, cudaMemcpyDeviceToHost));
-    return memcmp(host, copied, COMPARED) != 0;
+    size_t at;
+    int member;
+    return difference(&at, &member) != NULL;
 }
 
 /** Draws the observations of a frame by the kind of flight. rows: 1: with row times (rolling shutter). */
@@ -169,6 +172,24 @@ static void draw_observations(enum kind kind, int rows, int i, const struct flig
         s->id = k % 11 == 3 ? 0 : (uint32_t)(1 + k + VF_VIO_OBSERVATIONS * (i / 5));
         s->sigma = 1e-3f;
         s->stereo_sigma = k % 3 ? 1e-3f : 0;
+    }
+}
+
+/** Requests to the other members: without forces or without IMU samples from their own last state, in some steps none,
+ *  in some from another member's state. carried: of member 0. */
+static void request_others(int step, const struct vf_vio_carried *carried, const vfront_imu_noise_t *noise,
+                           uint64_t t_ns)
+{
+    request->accepted = step % 5 == 4 ? (uint32_t)(step % VF_BANK) : 0;
+    for (int i = 1; i < VF_BANK; i++) {
+        struct vf_vio_member_request *own = &request->member[i];
+        const struct vf_vio_window *w = &host->window[(step + 1) % 2][i];
+        const int ran = own->command != VF_VIO_NONE;
+        own->command = step == 1 || (step + i) % 11 == 0 ? VF_VIO_NONE : VF_VIO_CONTINUE;
+        own->from = ran && (step + i) % 7 ? (uint32_t)i : 0;
+        if (own->from != (uint32_t)i) w = &host->window[(step + 1) % 2][0];
+        vf_vio_vision_only_interval(&own->motion, carried, noise, w->slot[w->newest].value.q, w->slot[w->newest].rate,
+                                    t_ns);
     }
 }
 
@@ -211,22 +232,26 @@ static int check_flight(int number, int steps)
     for (int i = 1; i <= steps; i++) {
         const uint64_t t_ns = flight_ns((double)i / FRAME_HZ);
         const uint32_t from = vf_imu_until(imu, n, t_ns - 200000000u);
-        request->command = i == 1 ? VF_VIO_BEGIN : i == steps ? VF_VIO_NONE : VF_VIO_CONTINUE;
-        const struct vf_vio_window *before = &host->window[(i + 1) % 2];
+        struct vf_vio_member_request *own = &request->member[0];
+        own->command = i == 1 ? VF_VIO_BEGIN : i == steps ? VF_VIO_NONE : VF_VIO_CONTINUE;
+        const struct vf_vio_window *before = &host->window[(i + 1) % 2][0];
         const struct vf_vio_slot *last = &before->slot[before->newest];
         if (i % 8 > 5 && kind != STILL && kind != APART)
-            vf_vio_vision_only_interval(&request->motion, &carried, &noise, last->value.q, last->rate, t_ns);
+            vf_vio_vision_only_interval(&own->motion, &carried, &noise, last->value.q, last->rate, t_ns);
         else
-            vf_vio_imu_interval_of(&request->motion, &carried, &noise, NULL, imu + from, n - from < 60 ? n - from : 60,
+            vf_vio_imu_interval_of(&own->motion, &carried, &noise, NULL, imu + from, n - from < 60 ? n - from : 60,
                                    t_ns);
+        request_others(i, &carried, &noise, t_ns);
         draw_observations(kind, number % 3 == 1, i, &f, &trajectory, &rig, point, &ids);
         if (step_both(i % 2)) {
             size_t at = 0;
-            const char *name = difference(&at);
-            printf("FAIL flight %d, %s, step %d: %s, byte %zu\n", number, kind_name[kind], i, name, at);
+            int member = 0;
+            const char *name = difference(&at, &member);
+            printf("FAIL flight %d, %s, step %d: member %d, %s, byte %zu\n", number, kind_name[kind], i, member, name,
+                   at);
             return 1;
         }
-        const struct vf_vio_window *w = &host->window[i % 2];
+        const struct vf_vio_window *w = &host->window[i % 2][0];
         const struct vf_vio_slot *s = &w->slot[w->newest];
         standing += w->stationary.holds;
         apart += w->stereo_check_off_s > 0.0;
@@ -265,7 +290,7 @@ static void time_flight(void)
     cudaGraph_t graph;
     open_flights();
     check_flight(0, 60);
-    request->command = VF_VIO_CONTINUE;
+    for (int i = 0; i < VF_BANK; i++) request->member[i].command = VF_VIO_CONTINUE;
     const struct vf_vio_view v = view_of(device, seen_device, request_device, 0);
     CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     launch(&v);

@@ -3,8 +3,6 @@
  * wrong tracks. Frames with samples, and those of one camera, stay where they are predicted. */
 #include "simulation_vio.h"
 
-#include "vio/launch.h"
-
 /** Errors of a flight without samples from its fourth frame on: position at its end [m]; mean squared normalised errors
  *  of position and attitude, an element. */
 struct flight_errors {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sliding-window estimator as a shared library for tests/vio/vio.py. */
-#include "vio/work.h"
+#include "tests/vio/window_step.h"
 
 void bridge_start(const double R_imu_cam[9], const double p_imu_cam[3], const double R_1_0[9], const double t_1_0[3],
                   const vfront_imu_noise_t *noise, const vfront_nav_t *first);

@@ -5,7 +5,7 @@
 
 #include "simulation.h"
 
-#include "vio/work.h"
+#include "tests/vio/window_step.h"
 
 static struct simulation sim;
 static struct sim_frame frame;

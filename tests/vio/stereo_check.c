@@ -3,8 +3,6 @@
  * how long camera 1 is excluded; simulated flights with a late and with a valid camera 1. */
 #include "simulation_vio.h"
 
-#include "vio/launch.h"
-
 /* ---- range information ------------------------------------------------------------------------------------------- */
 
 enum { SEEN = 5 };

@@ -4,7 +4,6 @@
  * against errors. */
 #include "tests/imu/imu_oracle.h"
 
-#include "vio/launch.h"
 #include "vio_flight.h"
 
 static struct vf_vio_window window;

@@ -4,8 +4,6 @@
  * place, where the range prior must not determine the velocity. */
 #include "simulation_vio.h"
 
-#include "vio/launch.h"
-
 /** The gate level is the lowest one that 1/4 of all observations, and at least eight, are within. Above the highest
  *  level there is no gate. */
 static void level(void **state)

@@ -4,7 +4,7 @@
 #ifndef VIO_FLIGHT_H
 #define VIO_FLIGHT_H
 
-#include "vio/work.h"
+#include "tests/vio/window_step.h"
 #include "tests/imu/imu_oracle.h"
 
 /** Initial standard deviations: position [m], tilt, yaw [rad], velocity, gyro and accelerometer bias. */

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "nav_bank.h"
+#include "nav_interval.h"
+
+#if VFRONT_VIO
+
+int vf_nav_is_finite(const vfront_nav_t *nav)
+{
+    int finite = vf_all_within(nav->position_m, VF_AXES, VF_NAV_MAX_M) &&
+                 vf_all_within(nav->velocity_mps, VF_AXES, VF_NAV_MAX_MPS);
+    for (int i = 0; i < VF_NAV_ERRORS; i++)
+        finite = finite && vf_within(nav->covariance[vf_nav_index(i, i)], 0.0, VF_NAV_MAX_M * VF_NAV_MAX_M);
+    return finite;
+}
+
+void vf_nav_carry(struct vf_nav_member *m, const vfront_nav_t *nav, uint64_t t_ns)
+{
+    m->next.t_ns = t_ns;
+    m->next.own_offset_s = m->next.offset_s;
+    m->next.offset_s = nav->offset_s;
+    memcpy(m->next.bias, nav->gyro_bias_rad_s, sizeof nav->gyro_bias_rad_s);
+    memcpy(m->next.bias + VF_AXES, nav->accel_bias_m_s2, sizeof nav->accel_bias_m_s2);
+    m->carried = m->next;
+}
+
+/** 1 if members without some measurements can run beside the accepted one in this frame: two cameras, and an estimate
+ *  with gravity that goes on. */
+static int runs(const struct vf_nav_view *s)
+{
+    const struct vf_nav *n = s->nav;
+    return s->geometry.pair.placed && !n->no_gravity && s->request->member[n->bank.accepted].command == VF_VIO_CONTINUE;
+}
+
+void vf_nav_bank_request(const struct vf_nav_view *s)
+{
+    struct vf_nav *n = s->nav;
+    struct vf_nav_bank *b = &n->bank;
+    for (uint32_t i = 0; i < VF_BANK; i++) {
+        struct vf_nav_member *m = &b->member[i];
+        struct vf_vio_member_request *g = &s->request->member[i];
+        if (i == b->accepted) continue;
+        g->command = VF_VIO_NONE;
+        if (!runs(s)) m->last.t_ns = 0;
+        if (!runs(s)) continue;
+        const int anew = !m->last.t_ns;
+        if (anew) {
+            *m = n->own;
+            b->age_s[i] = b->agrees_s[i] = 0.0;
+            b->against[i] = b->worse[i] = 0;
+        }
+        m->next = m->carried;
+        g->command = VF_VIO_CONTINUE;
+        g->from = anew ? b->accepted : i;
+        vf_nav_interval(s, i, m, &g->motion);
+        if (anew && i < b->accepted) vf_nav_forget_biases(&g->motion, b->accepted == VF_BANK_NO_IMU);
+    }
+}
+
+/** Difference y - x of two states: position, attitude, velocity. */
+static void separation(const vfront_nav_t *x, const vfront_nav_t *y, double d[VF_BANK_ERRORS])
+{
+    double back[VF_QUATERNION], turn[VF_QUATERNION];
+    for (int k = 0; k < VF_QUATERNION; k++) back[k] = k ? -x->q_odom_imu[k] : x->q_odom_imu[k];
+    vf_quaternion_multiply(y->q_odom_imu, back, turn);
+    vf_quaternion_logarithm(turn, d + VF_NAV_W);
+    for (int k = 0; k < VF_AXES; k++) {
+        d[VF_NAV_P + k] = y->position_m[k] - x->position_m[k];
+        d[VF_NAV_V + k] = y->velocity_mps[k] - x->velocity_mps[k];
+    }
+}
+
+/** Largest square of a separation from row `first` to `end` [variances]. The separation of nested solutions has the
+ *  difference of their variances: at most the larger of them. */
+static double largest(const double d[VF_BANK_ERRORS], const vfront_nav_t *x, const vfront_nav_t *y, int first, int end)
+{
+    double most = 0.0;
+    for (int k = first; k < end; k++) {
+        const double a = x->covariance[vf_nav_index(k, k)], b = y->covariance[vf_nav_index(k, k)],
+                     square = d[k] * d[k] / (a > b ? a : b);
+        if (square > most) most = square;
+    }
+    return most;
+}
+
+/** Makes member i the accepted one. */
+static void accept(struct vf_nav *n, uint32_t i)
+{
+    struct vf_nav_bank *b = &n->bank;
+    const struct vf_nav_member was = n->own;
+    n->own = b->member[i];
+    b->member[b->accepted] = was;
+    if (i > b->accepted)
+        for (uint32_t k = 0; k < i; k++) b->member[k].last.t_ns = 0; /* begin anew from it */
+    b->accepted = i;
+    b->replaced = 1;
+    memset(b->against, 0, sizeof b->against);
+    memset(b->worse, 0, sizeof b->worse);
+    memset(b->agrees_s, 0, sizeof b->agrees_s);
+}
+
+/** 1 if a member with more measurements than i explains enough of this frame's picture. */
+static int others_explain(const struct vf_nav_view *s, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (k != s->nav->bank.accepted && s->request->member[k].command != VF_VIO_NONE &&
+            s->vio->summary[k].accepted > VF_BANK_LEFT * s->vio->summary[i].accepted)
+            return 1;
+    return 0;
+}
+
+/** Compares member i with the accepted one in this frame. Returns 1 if it is to be accepted. */
+static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
+{
+    struct vf_nav_bank *b = &s->nav->bank;
+    const vfront_nav_t *own = &s->vio->nav[b->accepted], *other = &s->vio->nav[i];
+    const double accepted = s->vio->summary[i].accepted, own_accepted = s->vio->summary[b->accepted].accepted,
+                 decay = VF_BANK_EVIDENCE_S / (VF_BANK_EVIDENCE_S + dt_s);
+    double d[VF_BANK_ERRORS];
+    separation(own, other, d);
+    const int contradicts = largest(d, own, other, 0, VF_BANK_ERRORS) > VF_BANK_CHI2,
+              tilted = i == VF_BANK_NO_ACCEL && largest(d, own, other, VF_NAV_W, VF_NAV_V) > VF_BANK_CHI2 &&
+                       other->residual_mean_square <= own->residual_mean_square;
+    b->age_s[i] += dt_s;
+    b->against[i] = contradicts ? b->against[i] + 1 : 0;
+    b->explained[i] = contradicts ? b->explained[i] * decay + accepted : 0.0;
+    b->own_explained[i] = contradicts ? b->own_explained[i] * decay + own_accepted : 0.0;
+    if (i < b->accepted) { /* on trial: it uses samples that were left out */
+        b->agrees_s[i] = contradicts || 2.0 * accepted < own_accepted || s->nav->vision_only ? 0.0
+                                                                                             : b->agrees_s[i] + dt_s;
+        if (contradicts && 2.0 * accepted < own_accepted) b->member[i].last.t_ns = 0;
+        return b->agrees_s[i] >= VF_BANK_TRIAL_S;
+    }
+    if (contradicts && 2.0 * own_accepted < accepted) b->disputed = 1;
+    b->worse[i] = contradicts && 2.0 * own_accepted >= accepted &&
+                          other->residual_mean_square > own->residual_mean_square
+                      ? b->worse[i] + 1
+                      : 0;
+    if (b->against[i] < VF_BANK_FRAMES || b->explained[i] < VF_BANK_LEAST || others_explain(s, i)) return 0;
+    return b->own_explained[i] < VF_BANK_LEFT * b->explained[i] || tilted;
+}
+
+/** Ends the estimate of a member with fewer measurements that contradicts the accepted one without explaining more, or
+ *  that is old and agrees: it begins anew from the accepted one. */
+static void renew(struct vf_nav *n, uint32_t i)
+{
+    struct vf_nav_bank *b = &n->bank;
+    if (i < b->accepted) return;
+    if (b->worse[i] > VF_BANK_FRAMES || (b->age_s[i] > VF_BANK_HORIZON_S && !b->against[i])) b->member[i].last.t_ns = 0;
+}
+
+int vf_nav_bank_decide(const struct vf_nav_view *s)
+{
+    struct vf_nav *n = s->nav;
+    struct vf_nav_bank *b = &n->bank;
+    const double dt_s = (double)s->params->dt_ns * 1e-9;
+    b->disputed = 0;
+    if (!runs(s)) return 0;
+    for (uint32_t i = 0; i < VF_BANK; i++) {
+        if (i == b->accepted || s->request->member[i].command == VF_VIO_NONE) continue;
+        if (!vf_nav_is_finite(&s->vio->nav[i])) continue;
+        if (!compare(s, i, dt_s)) continue;
+        accept(n, i);
+        return 1;
+    }
+    return 0;
+}
+
+void vf_nav_bank_cover(const struct vf_nav_view *s, vfront_nav_t *nav)
+{
+    const struct vf_nav_bank *b = &s->nav->bank;
+    const vfront_nav_t *own = &s->vio->nav[b->accepted];
+    double d[VF_BANK_ERRORS];
+    if (!runs(s)) return;
+    for (uint32_t i = b->accepted + 1; i < VF_BANK; i++) {
+        if (s->request->member[i].command == VF_VIO_NONE || !vf_nav_is_finite(&s->vio->nav[i]) || b->worse[i]) continue;
+        separation(own, &s->vio->nav[i], d);
+        if (largest(d, own, &s->vio->nav[i], 0, VF_BANK_ERRORS) < VF_BANK_COVER_CHI2) continue;
+        for (int r = 0; r < VF_BANK_ERRORS; r++)
+            for (int c = r; c < VF_BANK_ERRORS; c++) nav->covariance[vf_nav_index(r, c)] += d[r] * d[c];
+        return;
+    }
+}
+
+void vf_nav_bank_keep(const struct vf_nav_view *s)
+{
+    struct vf_nav *n = s->nav;
+    struct vf_nav_bank *b = &n->bank;
+    for (uint32_t i = 0; i < VF_BANK; i++) {
+        const vfront_nav_t *nav = &s->vio->nav[i];
+        struct vf_nav_member *m = &b->member[i];
+        if (i == b->accepted || s->request->member[i].command == VF_VIO_NONE || !m->last.t_ns) continue;
+        m->before = m->last;
+        m->last.t_ns = 0;
+        if (!vf_nav_is_finite(nav)) continue;
+        m->last = *nav;
+        vf_nav_carry(m, nav, n->t_ns);
+        renew(n, i);
+    }
+}
+
+#endif

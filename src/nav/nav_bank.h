@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* Bank of estimators (vio/vio.h): requests to the members, and which of them is accepted.
+ *
+ * In      states and summaries of all members in this frame
+ * Out     requests to the members; the accepted one; what is added to the covariance of its state
+ * Rule    The separation of two members is the difference of their states. On each axis it has at most the larger of
+ *         their variances, as one uses part of the other's measurements; beyond VF_BANK_CHI2 they contradict each
+ *         other. Either IMU samples lie, or images do, as those of a moving object: a member without the lying samples
+ *         explains the whole picture, the accepted one little of it (VF_BANK_LEFT). An object leaves the rest of the
+ *         scene to the accepted one. Of members that explain the picture the one with most measurements is accepted.
+ *         Tilt: gyro and cameras alone contradict it only if the accelerometer is wrong.
+ *         What is left out is tried on: the member with all samples begins anew from the accepted one, with unknown
+ *         biases, and is accepted again once it has agreed for VF_BANK_TRIAL_S.
+ *         A member with fewer measurements begins anew from the accepted one every VF_BANK_HORIZON_S; earlier if it
+ *         contradicts and explains the picture less well: then it has gone astray itself.
+ *         The covariance of the reported state has a separation beyond VF_BANK_COVER_CHI2, too, but of one gone astray.
+ * Source  M. Joerger, B. Pervan, Solution separation and chi-squared RAIM (2014): separations of subset solutions.
+ */
+#ifndef VF_NAV_BANK_H
+#define VF_NAV_BANK_H
+
+#include "nav.h"
+
+/** 1 if a state is finite and in range. */
+int vf_nav_is_finite(const vfront_nav_t *nav);
+
+/** Passes biases and time offset of a member's state of this frame, at t_ns on the camera's clock, to the next frame.
+ */
+void vf_nav_carry(struct vf_nav_member *m, const vfront_nav_t *nav, uint64_t t_ns);
+
+/** Fills in the requests to the members that are not accepted, after that to the accepted one. */
+void vf_nav_bank_request(const struct vf_nav_view *s);
+
+/** Number of errors compared: position, attitude, velocity, as in vfront_nav_t. */
+enum { VF_BANK_ERRORS = VF_NAV_V + VF_AXES };
+
+/** Square of a separation on an axis above which two members contradict each other [variances]. */
+#define VF_BANK_CHI2 VF_CHI2_1_E6
+
+/** Least sum of accepted observations with which a member can be accepted. */
+#define VF_BANK_LEAST 16.0
+/** Square of a separation on an axis above which the covariance of the reported state has it [variances]. */
+#define VF_BANK_COVER_CHI2 VF_CHI2_1_E2
+
+/** Least number of frames in a row with a contradiction. */
+#define VF_BANK_FRAMES 2
+/** Time in which the evidence of a frame's observations decays [s]. */
+#define VF_BANK_EVIDENCE_S 0.15
+/** Observations that the accepted member explains, per one that the contradicting member explains, below which an IMU
+ *  that lies is likelier than an object that moves and leaves so little of the scene in view. */
+#define VF_BANK_LEFT 0.2
+/** Time after which a member with fewer measurements begins anew from the accepted one [s]. */
+#define VF_BANK_HORIZON_S 8.0
+/** Time for which a member with samples that were left out must agree before it is accepted [s]. */
+#define VF_BANK_TRIAL_S 1.0
+
+/** Decides by the states of this frame which member is accepted. Returns 1 if it is another one from now on. */
+int vf_nav_bank_decide(const struct vf_nav_view *s);
+
+/** Adds the separation from a member with fewer measurements to the covariance of the reported state. */
+void vf_nav_bank_cover(const struct vf_nav_view *s, vfront_nav_t *nav);
+
+/** Keeps the other members' states of this frame. */
+void vf_nav_bank_keep(const struct vf_nav_view *s);
+
+#endif

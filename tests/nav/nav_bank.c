@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* nav_bank: which member of the bank is accepted, what its state reports meanwhile, and how what was left out returns.
+ * Each test gives the states and counts of all members, frame by frame. */
+#include <stdlib.h>
+
+#include "nav/nav_bank.h"
+#include "tests/fixture/random.h"
+
+#if VFRONT_VIO && VFRONT_MEMBERS > 2
+
+#include "supervised.h"
+
+enum { FRAME_NS = 50000000, RATE = 200, SIGMA_MM = 10 };
+
+static struct vf_nav_view view;
+static vfront_result_t result;
+static double off_m[VF_BANK];   /* error of each member's position along x [m] */
+static uint32_t seen[VF_BANK];  /* observations that it accepts */
+static double square[VF_BANK];  /* its mean squared residual */
+static double off_rad[VF_BANK]; /* error of its attitude about x [rad] */
+
+/** Starts with a running estimate that all members share. */
+static void begin(void)
+{
+    memset(&nav, 0, sizeof nav);
+    memset(&samples, 0, sizeof samples);
+    memset(&params, 0, sizeof params);
+    memset(&request, 0, sizeof request);
+    memset(&report, 0, sizeof report);
+    noise = (vfront_imu_noise_t){.gyro_density = 1e-4,
+                                 .accel_density = 1e-3,
+                                 .gyro_walk = 1e-5,
+                                 .accel_walk = 1e-4,
+                                 .gyro_limit_rad_s = 30.0,
+                                 .accel_limit_m_s2 = 300.0,
+                                 .rate_hz = RATE,
+                                 .gravity_m_s2 = 9.81};
+    view = supervised_view();
+    view.geometry.pair.placed = 1;
+    view.tuning.vio_imu_percent = 100;
+    for (int c = 0; c < VFRONT_CAMERAS; c++) {
+        camera[c].fx_px = 100;
+        for (int k = 0; k < 9; k++) camera[c].R_cam_imu[k] = k % 4 == 0;
+    }
+    nav.running = 1;
+    nav.t_ns = nav.observed_ns = nav.own.last.t_ns = nav.own.carried.t_ns = 1000000000;
+    nav.own.last.q_odom_imu[0] = 1.0;
+    params.frame = 1;
+    params.dt_ns = FRAME_NS;
+    for (int i = 0; i < VF_BANK; i++) {
+        off_m[i] = off_rad[i] = 0.0;
+        seen[i] = 100;
+        square[i] = 4.0;
+    }
+}
+
+/** Samples at rest, up to this frame and beyond. */
+static void give_samples(uint64_t from_ns, uint64_t to_ns)
+{
+    vfront_imu_t imu[2 * RATE / 20 + 2];
+    uint32_t n = 0;
+    for (uint64_t t_ns = from_ns - FRAME_NS; t_ns <= to_ns + 5000000u; t_ns += 1000000000u / RATE)
+        imu[n++] = (vfront_imu_t){.t_ns = t_ns, .accel_m_s2 = {0.01f * (float)(n % 3), 0, 9.81f}};
+    samples.kept = samples.earlier = 0;
+    vf_samples_append(&samples, &noise, imu, n, to_ns + VFRONT_IMU_AHEAD_NS, 1, 0);
+    vf_samples_select(&samples, from_ns, to_ns);
+}
+
+/** State of a member in this frame. */
+static vfront_nav_t state_of(int i)
+{
+    vfront_nav_t state;
+    memset(&state, 0, sizeof state);
+    state.t_ns = nav.t_ns;
+    state.position_m[0] = off_m[i];
+    state.q_odom_imu[0] = cos(0.5 * off_rad[i]);
+    state.q_odom_imu[1] = sin(0.5 * off_rad[i]);
+    state.landmarks = seen[i];
+    state.residual_mean_square = square[i];
+    for (int k = 0; k < VF_NAV_ERRORS; k++) state.covariance[vf_nav_index(k, k)] = 1e-6 * SIGMA_MM * SIGMA_MM;
+    return state;
+}
+
+/** Runs a frame. Returns its reported state. */
+static const vfront_nav_t *step(void)
+{
+    static vfront_result_t r;
+    give_samples(nav.t_ns, nav.t_ns + FRAME_NS);
+    vf_nav_before_step(&view);
+    assert_int_equal(nav.t_ns, samples.to_ns);
+    r = result;
+    memset(report.nav, 0, sizeof report.nav);
+    memset(report.summary, 0, sizeof report.summary);
+    for (int i = 0; i < VF_BANK; i++) {
+        if (request.member[i].command == VF_VIO_NONE) continue;
+        report.nav[i] = state_of(i);
+        report.summary[i].accepted = seen[i];
+    }
+    r.nav = report.nav[request.accepted];
+    vf_nav_after_step(&view, &r, &r.nav);
+    params.frame++;
+    return &r.nav;
+}
+
+/** Steps until `accepted` is, at most `frames` times. Returns the number of steps. */
+static int steps_until(uint32_t accepted, int frames)
+{
+    int n = 0;
+    while (nav.bank.accepted != accepted && n < frames) (void)step(), n++;
+    assert_int_equal(nav.bank.accepted, accepted);
+    return n;
+}
+
+/** All members run from the second frame on, the others from the accepted one's estimate, and agree. */
+static void agreement(void **unused)
+{
+    (void)unused;
+    begin();
+    for (int frame = 0; frame < 300; frame++) {
+        const vfront_nav_t *state = step();
+        assert_int_equal(request.accepted, VF_BANK_ALL);
+        for (uint32_t i = 0; i < VF_BANK; i++) {
+            const int anew = i && nav.bank.age_s[i] < 0.06;
+            assert_int_equal(request.member[i].command, VF_VIO_CONTINUE);
+            assert_int_equal(request.member[i].from, anew ? VF_BANK_ALL : i);
+        }
+        assert_int_equal(state->state, VFRONT_NAV_GOOD);
+        assert_int_equal(state->flags, 0);
+        assert_int_equal(state->reset_counter, 0);
+    }
+    /* without forces: a constant velocity, known to a metre a second; without samples also no rates */
+    const struct vf_vio_imu_interval *all = &request.member[VF_BANK_ALL].motion,
+                                     *no_accel = &request.member[VF_BANK_NO_ACCEL].motion,
+                                     *no_imu = &request.member[VF_BANK_NO_IMU].motion;
+    assert_memory_equal(no_accel->motion.q, all->motion.q, sizeof all->motion.q);
+    assert_true(no_accel->motion.P[0] == all->motion.P[0] && no_imu->motion.P[0] > 1e3 * all->motion.P[0]);
+    for (int k = VF_ROW_V; k < VF_ROWS; k++)
+        assert_true(no_accel->motion.P[(VF_ROWS + 1) * k] > 1e2 * all->motion.P[(VF_ROWS + 1) * k]);
+    for (int k = 6 * VF_ROW_V; k < 6 * VF_ROWS; k++) assert_true(no_accel->motion.J[k] == 0.0);
+}
+
+/** Forces that lie: the member without them explains the picture, the one with them does not. It is accepted within two
+ *  frames, named, and the next request says so once. The others begin anew from it, with forces of unknown bias. */
+static void wrong_forces(void **unused)
+{
+    (void)unused;
+    begin();
+    for (int i = 0; i < 20; i++) (void)step();
+    off_m[VF_BANK_ALL] = 0.5;
+    seen[VF_BANK_ALL] = 5;
+    const vfront_nav_t *state = step();
+    assert_int_equal(state->state, VFRONT_NAV_COASTING);
+    assert_true(state->flags & VFRONT_NAV_DISPUTED);
+    assert_true(state->covariance[0] >= 0.25); /* covers the separation */
+    state = step();
+    assert_int_equal(nav.bank.accepted, VF_BANK_NO_ACCEL);
+    assert_int_equal(state->state, VFRONT_NAV_STEREO_ONLY);
+    assert_int_equal(state->flags & (VFRONT_NAV_NO_ACCEL | VFRONT_NAV_NO_IMU), VFRONT_NAV_NO_ACCEL);
+    assert_true(state->position_m[0] == 0.0 && state->covariance[0] < 1e-3);
+    assert_int_equal(state->reset_counter, 1);
+    for (int frame = 0; frame < 2; frame++) {
+        off_m[VF_BANK_ALL] = 0.0;
+        (void)step();
+        assert_int_equal(request.accepted, VF_BANK_NO_ACCEL);
+        assert_int_equal(request.replaced, frame == 0);
+        assert_int_equal(request.member[VF_BANK_ALL].from, frame ? VF_BANK_ALL : VF_BANK_NO_ACCEL);
+        const double *walk = request.member[VF_BANK_ALL].motion.whitening.inverse_walk;
+        assert_int_equal(fabs(1.0 / walk[1] - VF_IMU_ACCEL_BIAS_M_S2) < 1e-9, frame == 0);
+        assert_true(1.0 / walk[0] < 1e-3);
+    }
+}
+
+/** Forces that are right again are taken after they have agreed for VF_BANK_TRIAL_S; not while they contradict, nor
+ *  while there are none. */
+static void return_of_forces(void **unused)
+{
+    (void)unused;
+    begin();
+    for (int i = 0; i < 20; i++) (void)step();
+    off_m[VF_BANK_ALL] = 0.5;
+    seen[VF_BANK_ALL] = 5;
+    assert_int_equal(steps_until(VF_BANK_NO_ACCEL, 9), 2);
+    for (int i = 0; i < 50; i++) {
+        (void)step();
+        assert_int_equal(nav.bank.accepted, VF_BANK_NO_ACCEL);
+        assert_int_equal(request.member[VF_BANK_ALL].from, VF_BANK_NO_ACCEL); /* it fails each time */
+    }
+    off_m[VF_BANK_ALL] = 0.0;
+    seen[VF_BANK_ALL] = 100;
+    const int n = steps_until(VF_BANK_ALL, 40);
+    REQUIRE(abs(n - (int)(VF_BANK_TRIAL_S * 1e9 / FRAME_NS)) <= 1, "returns after %d frames\n", n);
+    const vfront_nav_t *state = step();
+    assert_int_equal(state->state, VFRONT_NAV_GOOD);
+    assert_int_equal(state->flags, 0);
+    assert_int_equal(state->reset_counter, 2);
+}
+
+/** A moving object: the images contradict the IMU, whose member still explains the rest of the scene. It stays
+ *  accepted. While it explains less than half it is disputed, and its covariance covers the other solution. */
+static void moving_object(void **unused)
+{
+    (void)unused;
+    for (int left = 30; left < 100; left += 30) {
+        begin();
+        for (int i = 0; i < 20; i++) (void)step();
+        seen[VF_BANK_ALL] = (uint32_t)left;
+        if (left > 50) square[VF_BANK_NO_ACCEL] = square[VF_BANK_NO_IMU] = 5.0;
+        for (int i = 0; i < 60; i++) {
+            off_m[VF_BANK_NO_ACCEL] = off_m[VF_BANK_NO_IMU] = 0.1 * (i + 1);
+            const vfront_nav_t *state = step();
+            const int disputed = left < 50;
+            assert_int_equal(nav.bank.accepted, VF_BANK_ALL);
+            assert_int_equal(state->state, disputed ? VFRONT_NAV_COASTING : VFRONT_NAV_GOOD);
+            assert_true(!disputed == !(state->flags & VFRONT_NAV_DISPUTED));
+            const double d = off_m[VF_BANK_NO_ACCEL];
+            REQUIRE((state->covariance[0] >= d * d) == disputed, "%d left, frame %d: variance %g m^2\n", left, i,
+                    state->covariance[0]);
+        }
+    }
+}
+
+/** A gyro that lies spoils both members that use it. One that is right keeps the member without any IMU out. */
+static void wrong_rates(void **unused)
+{
+    (void)unused;
+    for (int right = 0; right < 2; right++) {
+        begin();
+        for (int i = 0; i < 20; i++) (void)step();
+        off_m[VF_BANK_NO_IMU] = 0.5;
+        seen[VF_BANK_ALL] = 5;
+        seen[VF_BANK_NO_ACCEL] = right ? 50 : 3;
+        const vfront_nav_t *state = step();
+        for (int i = 0; i < 5; i++) state = step();
+        assert_int_equal(nav.bank.accepted, right ? VF_BANK_ALL : VF_BANK_NO_IMU);
+        assert_int_equal(state->flags & (VFRONT_NAV_NO_ACCEL | VFRONT_NAV_NO_IMU), right ? 0 : VFRONT_NAV_NO_IMU);
+    }
+}
+
+/** A member with fewer measurements that contradicts without explaining more has gone astray: it begins anew, and
+ *  nothing else changes. */
+static void astray(void **unused)
+{
+    (void)unused;
+    begin();
+    for (int i = 0; i < 20; i++) (void)step();
+    off_m[VF_BANK_NO_ACCEL] = 0.5;
+    square[VF_BANK_NO_ACCEL] = 8.0;
+    int n = 0;
+    for (; n < 9 && request.member[VF_BANK_NO_ACCEL].from == VF_BANK_NO_ACCEL; n++) {
+        const vfront_nav_t *state = step();
+        assert_int_equal(state->state, VFRONT_NAV_GOOD);
+    }
+    REQUIRE(n == VF_BANK_FRAMES + 2, "begins anew after %d frames\n", n);
+    assert_int_equal(nav.bank.accepted, VF_BANK_ALL);
+}
+
+/** Tilt: a member without forces whose residuals are no larger is right about it, though both explain the picture. */
+static void wrong_tilt(void **unused)
+{
+    (void)unused;
+    for (int worse = 0; worse < 2; worse++) {
+        begin();
+        for (int i = 0; i < 20; i++) (void)step();
+        off_rad[VF_BANK_ALL] = 0.1;
+        square[VF_BANK_NO_ACCEL] = worse ? 5.0 : 4.0;
+        for (int i = 0; i < 3; i++) (void)step();
+        assert_int_equal(nav.bank.accepted, worse ? VF_BANK_ALL : VF_BANK_NO_ACCEL);
+    }
+}
+
+/** No bank with one camera, without gravity, where an estimate begins, and beyond a state that is not finite. */
+static void no_bank(void **unused)
+{
+    (void)unused;
+    for (int without = 0; without < 3; without++) {
+        begin();
+        for (int i = 0; i < 3; i++) (void)step();
+        assert_int_equal(request.member[VF_BANK_NO_ACCEL].command, VF_VIO_CONTINUE);
+        if (without == 0) view.geometry.pair.placed = 0;
+        if (without == 1) nav.no_gravity = 1;
+        if (without == 2) off_m[VF_BANK_NO_ACCEL] = NAN;
+        (void)step();
+        if (without < 2) assert_int_equal(request.member[VF_BANK_NO_ACCEL].command, VF_VIO_NONE);
+        if (without < 2) assert_int_equal(request.member[VF_BANK_NO_IMU].command, VF_VIO_NONE);
+        (void)step();
+        if (without == 2) assert_int_equal(request.member[VF_BANK_NO_ACCEL].from, VF_BANK_ALL);
+        assert_int_equal(nav.bank.accepted, VF_BANK_ALL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(agreement),        cmocka_unit_test(wrong_forces),
+                                       cmocka_unit_test(return_of_forces), cmocka_unit_test(moving_object),
+                                       cmocka_unit_test(wrong_rates),      cmocka_unit_test(astray),
+                                       cmocka_unit_test(wrong_tilt),       cmocka_unit_test(no_bank)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#else
+int main(void)
+{
+    puts("[  SKIPPED ] 1 test(s), no bank of estimators in this config");
+    return 77;
+}
+#endif
