@@ -5,6 +5,7 @@
 #include "geometry/motion.h"
 #include "math/rotation.h"
 #include "vio/imu_interval.h"
+#include "vio_init/first_information.h"
 #include "vio/vision_only.h"
 
 #if VFRONT_VIO
@@ -127,11 +128,12 @@ static void begin_state(const struct vf_nav_view *s, struct vf_vio_request *g)
     rig_of(s, &g->rig);
     g->noise = vf_nav_noise(s);
     g->first = n->first;
+    const int by_motions = begins_with_gravity(n) && g->rig.cameras == 2;
     if (!begins_with_gravity(n)) {
         first_from_stereo(s, &g->rig, &g->first);
         g->noise.gravity_m_s2 = 0.0;
     }
-    vf_vio_information(&g->first, g->information);
+    vf_start_information(&g->first, by_motions ? n->start.mean_rate : NULL, g->information);
     memset(&n->own.next, 0, sizeof n->own.next);
     n->own.next.t_ns = g->first.t_ns;
     n->own.next.own_offset_s = n->own.next.offset_s = g->first.offset_s;

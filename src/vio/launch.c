@@ -4,21 +4,6 @@
 
 #if VFRONT_VIO
 
-void vf_vio_information(const vfront_nav_t *first, double information[VF_NAV_ERRORS * VF_NAV_ERRORS])
-{
-    const int m = VF_NAV_ERRORS;
-    double P[VF_NAV_ERRORS * VF_NAV_ERRORS];
-    for (int i = 0; i < m; i++)
-        for (int j = i; j < m; j++) P[i * m + j] = P[j * m + i] = first->covariance[vf_nav_index(i, j)];
-    vf_solve_cholesky(P, P, m, m, 0.0);
-    for (int i = 0; i < m; i++) {
-        double *x = &information[i * m];
-        for (int j = 0; j < m; j++) x[j] = i == j ? 1.0 : 0.0;
-        vf_solve_forward(P, x, m, m);
-        vf_solve_back(P, x, m, m);
-    }
-}
-
 /** Linearizes all factors and assembles the linear system at the trial estimate. */
 static void make_system(struct vf_vio_window *w, struct vf_vio_work *k)
 {

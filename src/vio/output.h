@@ -5,10 +5,16 @@
 
 #include "variables.h"
 
-/** Initializes the sliding window with one frame at the state `first`. information: inverse of the covariance of that
- *  state. Runs in one block. */
+/** System column of row `i` of the information of a first state. */
+VF_FN int vf_vio_first_column(const struct vf_vio_window *w, int i)
+{
+    return i < VF_NAV_ERRORS ? vf_vio_error_column(w->slot, 0, i) : VF_VIO_MOUNT + i - VF_NAV_ERRORS;
+}
+
+/** Initializes the sliding window with one frame at the state `first`. information: by vf_start_information(). Runs in
+ *  one block. */
 VF_FN void vf_vio_init_window(struct vf_vio_window *w, const struct vf_vio_rig *rig, const vfront_imu_noise_t *noise,
-                              const vfront_nav_t *first, const double information[VF_NAV_ERRORS * VF_NAV_ERRORS])
+                              const vfront_nav_t *first, const double information[VF_VIO_FIRST * VF_VIO_FIRST])
 {
     enum { N = VF_VIO_COLUMNS, M = VF_NAV_ERRORS, S = VF_VIO_REPORTED };
     vf_word *words = (vf_word *)w;
@@ -43,15 +49,17 @@ VF_FN void vf_vio_init_window(struct vf_vio_window *w, const struct vf_vio_rig *
             w->prior.H[(VF_VIO_DISPARITY + n) * (N + 1)] = 1.0 / (sigma * sigma);
             if (n == VF_STEREO_OFFSET) w->covariance[VF_VIO_REPORTED_DISPARITY * (S + 1)] = sigma * sigma;
         }
-        for (int k = 0; k < 3; k++)
-            w->prior.H[(VF_VIO_MOUNT + k) * (N + 1)] = 1.0 / (VF_VIO_MOUNT_SIGMA_RAD * VF_VIO_MOUNT_SIGMA_RAD);
     }
     VF_ITEM_SYNC();
     VF_PARTS(i, M * M)
     {
         const int r = i / M, c = i % M;
         w->covariance[S * r + c] = first->covariance[vf_nav_index(r < c ? r : c, r < c ? c : r)];
-        w->prior.H[vf_vio_error_column(w->slot, 0, r) * N + vf_vio_error_column(w->slot, 0, c)] = information[i];
+    }
+    VF_PARTS(i, VF_VIO_FIRST * VF_VIO_FIRST)
+    {
+        const int r = i / VF_VIO_FIRST, c = i % VF_VIO_FIRST;
+        w->prior.H[vf_vio_first_column(w, r) * N + vf_vio_first_column(w, c)] = information[i];
     }
     VF_ITEM_SYNC();
 }

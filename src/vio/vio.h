@@ -43,10 +43,10 @@ struct vf_vio_member_request {
 
 /** Request of the host to the estimator for a step, in pinned memory. */
 struct vf_vio_request {
-    uint32_t accepted;                                 /* member whose state is the result's */
-    uint32_t replaced;                                 /* 1: in the previous frame it was another one's */
-    vfront_nav_t first;                                /* BEGIN: initial state */
-    double information[VF_NAV_ERRORS * VF_NAV_ERRORS]; /* BEGIN: inverse of the covariance of `first` */
+    uint32_t accepted;                               /* member whose state is the result's */
+    uint32_t replaced;                               /* 1: in the previous frame it was another one's */
+    vfront_nav_t first;                              /* BEGIN: initial state */
+    double information[VF_VIO_FIRST * VF_VIO_FIRST]; /* BEGIN: that of `first` and of the mounting */
     struct vf_vio_rig rig;
     vfront_imu_noise_t noise;
     struct vf_vio_member_request member[VF_BANK];

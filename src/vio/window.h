@@ -116,6 +116,9 @@ enum {
     VF_VIO_COLUMNS = VF_VIO_DISPARITY + VF_VIO_STEREO_OFFSETS /* number of all columns */
 };
 
+/** Rows of the information of a first state: its errors as in vfront_nav_t, attitude of camera 0 on the IMU. */
+enum { VF_VIO_FIRST = VF_NAV_ERRORS + VF_VIO_DISPARITY - VF_VIO_MOUNT };
+
 /** Rows of the reported covariance: errors of the newest state as in vfront_nav_t; then time offset; then disparity
  *  offset. VF_VIO_REPORTED: their number. */
 enum { VF_VIO_REPORTED_TIME_OFFSET = VF_NAV_ERRORS, VF_VIO_REPORTED_DISPARITY, VF_VIO_REPORTED };
@@ -318,8 +321,5 @@ struct vf_vio_work;
 /** Runs one step with a given preintegral: all launches, one after the other. */
 void vf_vio_run(struct vf_vio_window *w, struct vf_vio_work *work, const struct vf_vio_imu_interval *motion,
                 const struct vf_observation *observation, uint32_t observations);
-
-/** Computes the information matrix of a state: inverse of its covariance. */
-void vf_vio_information(const vfront_nav_t *first, double information[VF_NAV_ERRORS * VF_NAV_ERRORS]);
 
 #endif

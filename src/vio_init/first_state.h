@@ -108,6 +108,10 @@ VF_FN void vf_start_output(struct vf_start *s)
     vfront_nav_t *nav = &s->nav;
     double P[225], R[9], Z[9], T[9];
     const double ratio = s->chi2 / (double)s->dof;
+    memset(s->mean_rate, 0, sizeof s->mean_rate);
+    for (uint32_t i = 1; i < s->frames; i++)
+        for (int k = 0; k < VF_COLUMN_ACCEL; k++)
+            s->mean_rate[k] += (s->motion[i].rate[k] - newest->value.bias[k]) / (s->frames - 1);
     vf_start_output_values(&newest->value, nav, Z);
     vf_quaternion_matrix(newest->value.q, R);
     vf_start_covariance(s, P);

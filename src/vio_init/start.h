@@ -151,6 +151,7 @@ struct vf_start {
     struct vf_start_motion motion[VF_START_FRAMES];
     enum vf_start_status state;
     vfront_nav_t nav;              /* state at the newest frame if `state` is VF_START_STATIONARY or _MOVING, else 0 */
+    double mean_rate[3];           /* mean angular rate of that solution, IMU axes [rad/s] */
     double chi2;                   /* sum of squared residuals of the solution */
     uint32_t dof;                  /* expected value of chi2 */
     double tilt_rad, velocity_mps; /* largest standard deviations of nav: tilt [rad], velocity in body axes [m/s] */

@@ -9,6 +9,7 @@
 #include "supervised.h"
 #include "tests/imu/imu_oracle.h"
 #include "vio/launch.h"
+#include "vio_init/first_information.h"
 
 enum { RUNS = 100, RATE = 200, SAMPLES = 60, FRAME_NS = 50000000 };
 
@@ -44,10 +45,10 @@ static void begins_at_offset(void **unused)
         vfront_nav_t first, out;
         struct vf_vio_summary summary;
         struct vf_vio_rig rig = {.cameras = 2};
-        double information[VF_NAV_ERRORS * VF_NAV_ERRORS];
+        double information[VF_VIO_FIRST * VF_VIO_FIRST];
         for (int k = 0; k < 9; k++) rig.R_imu_cam[k] = k % 4 == 0;
         draw_first(&first, 1000000000u, run % 4 != 0);
-        vf_vio_information(&first, information);
+        vf_start_information(&first, NULL, information);
         noise = any_noise(RATE);
         vf_vio_init_window(&window, &rig, &noise, &first, information);
         const double expected = run % 4 ? first.offset_sigma_s : 0.01,

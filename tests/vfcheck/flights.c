@@ -224,7 +224,8 @@ static int check_flight(int number, int steps)
     request->first = first_state(&trajectory, bias);
     request->rig = rig;
     request->noise = noise;
-    vf_vio_information(&request->first, request->information);
+    vf_start_information(&request->first, number % 2 ? request->first.velocity_mps : NULL,
+                         request->information); /* any rate */
     carried.t_ns = request->first.t_ns;
     carried.noise_ratio[0] = carried.noise_ratio[1] = 1.0;
     memset(host, 0, sizeof *host);

@@ -6,6 +6,7 @@
 #include "vio/imu_interval.h"
 #include "vio/launch.h"
 #include "vio/vision_only.h"
+#include "vio_init/first_information.h"
 
 #if VFRONT_VIO
 
@@ -33,8 +34,8 @@ static inline void vf_vio_carry_over(struct vf_vio_window *w)
 static inline void vf_vio_start(struct vf_vio_window *w, const struct vf_vio_rig *rig, const vfront_imu_noise_t *noise,
                                 const vfront_nav_t *first)
 {
-    double information[VF_NAV_ERRORS * VF_NAV_ERRORS];
-    vf_vio_information(first, information);
+    double information[VF_VIO_FIRST * VF_VIO_FIRST];
+    vf_start_information(first, NULL, information);
     vf_vio_init_window(w, rig, noise, first, information);
     vf_vio_carry_over(w);
     memset(w->carried.noise_ratio, 0, sizeof w->carried.noise_ratio);
