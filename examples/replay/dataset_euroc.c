@@ -2,7 +2,6 @@
 #define _POSIX_C_SOURCE 200809L /* access */
 #include "dataset_internal.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +12,14 @@
 static const char *read_csv(struct picture_list *s, const char *folder)
 {
     text_t t;
-    const char *error = dataset_open_text(&t, folder, "data.csv");
+    char data[PATH_BYTES];
+    const char *error = dataset_join(data, folder, "data");
+    t.content = NULL; /* allows text_close() */
+    if (!error) error = dataset_open_text(&t, folder, "data.csv");
     for (char *line; !error && (line = text_line(&t)) != NULL;) {
-        char path[PATH_BYTES], data[PATH_BYTES];
-        uint64_t t_ns;
+        uint64_t t_ns = 0;
         const char *name = dataset_read_time_ns(line, &t_ns);
-        if (!name || !*name)
-            error = dataset_fail("%s:%d: not a line `time [ns],file name`", t.path, t.line);
-        else if (s->count && t_ns <= s->file[s->count - 1].t_ns)
-            error = dataset_fail("%s:%d: not after the time of the line before", t.path, t.line);
-        if (!error) error = dataset_join(data, folder, "data");
-        if (!error) error = dataset_join(path, data, name);
-        if (!error && access(path, R_OK))
-            error = dataset_fail("%s:%d names %s: %s", t.path, t.line, path, strerror(errno));
-        if (!error) error = dataset_add_picture(s, t_ns, path);
+        error = dataset_add_named(s, &t, data, t_ns, name, "time [ns],file name");
     }
     if (!error && !s->count) error = dataset_fail("%s: names no picture", t.path);
     text_close(&t);

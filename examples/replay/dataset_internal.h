@@ -91,6 +91,11 @@ char *dataset_read_time_ns(char *line, uint64_t *t_ns);
 /** Append a picture. */
 const char *dataset_add_picture(struct picture_list *s, uint64_t t_ns, const char *path);
 
+/** Append the picture that a line of a list names: a file `name` of `folder`, NULL or "" where the line has no time or
+ *  no name. Times must rise; `form` is what a line should look like. */
+const char *dataset_add_named(struct picture_list *s, const text_t *list, const char *folder, uint64_t t_ns,
+                              const char *name, const char *form);
+
 /** Append all pictures of a folder in the natural order of their names, without times. */
 const char *dataset_add_folder(struct picture_list *s, const char *folder);
 

@@ -89,6 +89,19 @@ const char *dataset_add_picture(struct picture_list *s, uint64_t t_ns, const cha
     return NULL;
 }
 
+const char *dataset_add_named(struct picture_list *s, const text_t *list, const char *folder, uint64_t t_ns,
+                              const char *name, const char *form)
+{
+    char path[PATH_BYTES];
+    if (!name || !*name) return dataset_fail("%s:%d: not a line `%s`", list->path, list->line, form);
+    if (s->count && t_ns <= s->file[s->count - 1].t_ns)
+        return dataset_fail("%s:%d: not after the time of the line before", list->path, list->line);
+    const char *error = dataset_join(path, folder, name);
+    if (error) return error;
+    if (access(path, R_OK)) return dataset_fail("%s:%d names %s: %s", list->path, list->line, path, strerror(errno));
+    return dataset_add_picture(s, t_ns, path);
+}
+
 /** Natural order of names: 2 before 10. */
 static int compare_names(const void *one, const void *other)
 {
