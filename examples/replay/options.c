@@ -29,6 +29,8 @@ static const char help[] =
     "                    ay,az), T_cam0_imu.txt and imu.yaml (noise of the IMU, as Kalibr's) are optional\n"
     "  recording         a .vfr file, of --record or the companion: its rig, tuning and frames; results are compared\n"
     "                    with those that were recorded, stage by stage\n"
+    "  MCAP, ros2 bag    a .mcap file, or a folder with one: pictures, camera_info, IMU and /tf_static of ROS 2;\n"
+    "                    FILE@/left/image_raw,/right/image_raw,/imu names topics. Others: rosbags-convert (PyPI)\n"
     "  TUM RGB-D         a folder with rgb.txt; groundtruth.txt is optional\n"
     "  a plain folder    of PNG, JPEG, BMP, PGM or PPM pictures in the order of their names; 30 Hz without times.txt.\n"
     "                    Names that begin with left and right are those of two cameras, as are folders left and right\n"

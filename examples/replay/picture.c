@@ -332,6 +332,15 @@ static const char *read_by_content(picture_t *p, FILE *file, const char *path)
     return count >= 2 && start[0] == 'B' && start[1] == 'M' ? picture_read_bmp(p, file, path) : read_pnm(p, file, path);
 }
 
+const char *picture_read_memory(picture_t *p, void *data, size_t bytes, const char *name)
+{
+    FILE *file = bytes ? fmemopen(data, bytes, "rb") : NULL;
+    if (!file) return FAIL("%s: %s", name, bytes ? strerror(errno) : "an empty picture");
+    const char *error = read_by_content(p, file, name);
+    fclose(file);
+    return error;
+}
+
 const char *picture_read(picture_t *p, const char *path)
 {
     FILE *file = fopen(path, "rb");

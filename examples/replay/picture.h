@@ -27,6 +27,19 @@ int picture_named(const char *name);
 /** Read a picture, whose type is recognised by content. On failure the picture is unchanged, or its pixels are
  *  undefined. */
 const char *picture_read(picture_t *picture, const char *path);
+
+/** The same from a file in memory; `name` is for messages. */
+const char *picture_read_memory(picture_t *picture, void *file, size_t bytes, const char *name);
+
+/** Set the size of a picture, and allocate its pixels, of one or two bytes. */
+const char *picture_resize(picture_t *picture, const char *name, uint32_t width_px, uint32_t height_px, int32_t bytes);
+
+/** Luma of Rec. 601. */
+static inline uint32_t picture_luma(uint32_t red, uint32_t green, uint32_t blue)
+{
+    return (299 * red + 587 * green + 114 * blue + 500) / 1000;
+}
+
 void picture_free(picture_t *picture);
 
 /**
