@@ -375,3 +375,14 @@ const char *picture_write16(const char *stem, const uint16_t *pixels, int32_t wi
 {
     return write_file(stem, pixels, width_px, height_px, 1, 2);
 }
+
+uint8_t *picture_encode(const uint8_t *pixels, int32_t width_px, int32_t height_px, size_t *bytes)
+{
+    char *memory = NULL;
+    FILE *file = strcmp(extension_of(1), "png") == 0 ? open_memstream(&memory, bytes) : NULL;
+    if (!file) return NULL;
+    const int done = write_pixels(file, pixels, width_px, height_px, 1, 1);
+    if (fclose(file) == 0 && done) return (uint8_t *)memory;
+    free(memory);
+    return NULL;
+}

@@ -49,6 +49,9 @@ void picture_free(picture_t *picture);
 const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px,
                           int32_t channels);
 
+/** A grey picture as a PNG in memory, which the caller frees. Returns NULL without libpng, or memory. */
+uint8_t *picture_encode(const uint8_t *pixels, int32_t width_px, int32_t height_px, size_t *bytes);
+
 /** Write a picture of 16-bit grey samples in native byte order. */
 const char *picture_write16(const char *stem, const uint16_t *pixels, int32_t width_px, int32_t height_px);
 
