@@ -140,8 +140,10 @@ has = $(shell echo 'int main(void){return 0;}' | $(CC) -xc -include $(1) - $(2) 
 HAVE_PNG  := $(call has,png.h,-lpng)
 HAVE_YAML := $(call has,yaml.h,-lyaml)
 HAVE_JPEG := $(call has,stdio.h -include jpeglib.h,-ljpeg)
-FORMATS   := $(if $(HAVE_PNG),-DHAVE_PNG) $(if $(HAVE_YAML),-DHAVE_YAML) $(if $(HAVE_JPEG),-DHAVE_JPEG)
-FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml) $(if $(HAVE_JPEG),-ljpeg)
+HAVE_LZ4  := $(call has,lz4frame.h,-llz4)
+HAVE_ZSTD := $(call has,zstd.h,-lzstd)
+FORMATS   := $(foreach l,PNG YAML JPEG LZ4 ZSTD,$(if $(HAVE_$l),-DHAVE_$l))
+FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml) $(if $(HAVE_JPEG),-ljpeg) $(if $(HAVE_LZ4),-llz4) $(if $(HAVE_ZSTD),-lzstd)
 
 # GStreamer for the companion's cameras, where it is installed for this compiler.
 GST_PARTS := gstreamer-app-1.0 gstreamer-video-1.0

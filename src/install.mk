@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Installation: header, config, archive, and what pkg-config and CMake ask for. Included by the Makefile. Everything is found from where the files
 # lie, so that the tree can be moved.
-.PHONY: install uninstall
+.PHONY: install uninstall deb
 
 PREFIX   ?= /usr/local
 VERSION  := $(shell sed -n 's/^.define VFRONT_VERSION "\(.*\)"$$/\1/p' vfront.h)
@@ -63,3 +63,6 @@ install: $(LIB) ## Header, config, archive, vfront.pc and CMake files, into DEST
 uninstall: ## Removes what install put there, with the same settings
 	rm -f $(INSTALLED)
 	for dir in $(INCLUDED) $(CMAKEDIR) $(SHAREDIR); do [ ! -d $$dir ] || rmdir --ignore-fail-on-non-empty $$dir; done
+
+deb: $(LIB) $(BUILD)/replay $(BUILD)/companion ## Debian package of the library, replay and companion: build/vfront_VERSION_ARCHITECTURE.deb
+	examples/package/deb.sh $(BUILD) $(MAKE)

@@ -52,6 +52,7 @@ struct mcap {
     struct buffer chunk, record, summary; /* records of the chunk under way; scratch; summary */
     struct buffer positions, chunks;      /* of message_position, of chunk_position */
     int channels, channel;                /* channel: of the message under way */
+    int is_cdr[MCAP_CHANNELS_MAX];
     uint64_t count[MCAP_CHANNELS_MAX], first_ns, last_ns, begun_ns;
     size_t length_at, data_at; /* of the message under way, in `chunk` */
 };
@@ -185,6 +186,8 @@ void mcap_begin(mcap_t *m, int channel, uint64_t t_ns)
     add_number(&m->chunk, t_ns, 8);
     if (t_ns < m->first_ns) m->first_ns = t_ns;
     if (t_ns > m->last_ns) m->last_ns = t_ns;
+    if (m->is_cdr[channel]) add_number(&m->chunk, 0x0100, 4); /* version 1, little-endian */
+    m->data_at = m->chunk.used;
 }
 
 void mcap_text(mcap_t *m, const char *format, ...)
@@ -197,21 +200,43 @@ void mcap_text(mcap_t *m, const char *format, ...)
     m->chunk.used += used < 1023 ? (size_t)used : 1023u;
 }
 
-void mcap_base64(mcap_t *m, const uint8_t *from, size_t count)
+void mcap_put(mcap_t *m, uint64_t number, int bytes)
 {
-    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    if (!reserve(&m->chunk, count / 3 * 4 + 8)) return;
-    uint8_t *to = m->chunk.bytes + m->chunk.used;
-    for (size_t i = 0; i < count; i += 3) {
-        const size_t left = count - i;
-        const uint32_t bits = (uint32_t)from[i] << 16 | (left > 1 ? (uint32_t)from[i + 1] << 8 : 0) |
-                              (left > 2 ? from[i + 2] : 0);
-        *to++ = (uint8_t)digit[bits >> 18];
-        *to++ = (uint8_t)digit[bits >> 12 & 63];
-        *to++ = (uint8_t)(left > 1 ? digit[bits >> 6 & 63] : '=');
-        *to++ = (uint8_t)(left > 2 ? digit[bits & 63] : '=');
-    }
-    m->chunk.used = (size_t)(to - m->chunk.bytes);
+    while ((m->chunk.used - m->data_at) % (size_t)bytes && !m->chunk.failed) add_number(&m->chunk, 0, 1);
+    add_number(&m->chunk, number, bytes);
+}
+
+void mcap_put_float(mcap_t *m, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    mcap_put(m, bits, 4);
+}
+
+void mcap_put_double(mcap_t *m, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    mcap_put(m, bits, 8);
+}
+
+void mcap_put_doubles(mcap_t *m, const double *value, int count)
+{
+    for (int i = 0; i < count; i++) mcap_put_double(m, value[i]);
+}
+
+void mcap_put_string(mcap_t *m, const char *text) { mcap_put_bytes(m, (const uint8_t *)text, strlen(text) + 1); }
+
+void mcap_put_bytes(mcap_t *m, const uint8_t *bytes, size_t count)
+{
+    mcap_put(m, count, 4);
+    add(&m->chunk, bytes, count);
+}
+
+void mcap_put_time(mcap_t *m, uint64_t t_ns)
+{
+    mcap_put(m, t_ns / 1000000000u, 4);
+    mcap_put(m, t_ns % 1000000000u, 4);
 }
 
 void mcap_end(mcap_t *m)
@@ -260,24 +285,26 @@ static void add_to_both(mcap_t *m, struct buffer *list)
     m->record.used = 0;
 }
 
-int mcap_channel(mcap_t *m, const char *topic, const char *schema, const char *json)
+int mcap_channel(mcap_t *m, const char *topic, const char *schema, const char *fields)
 {
+    const int is_cdr = *fields != '{';
     const uint64_t number = (uint64_t)m->channels + 1;
     size_t from = begin_record(&m->record, SCHEMA);
     add_number(&m->record, number, 2);
     add_string(&m->record, schema);
-    add_string(&m->record, "jsonschema");
-    add_string(&m->record, json);
+    add_string(&m->record, is_cdr ? "ros2msg" : "jsonschema");
+    add_string(&m->record, fields);
     end_record(&m->record, from);
     add_to_both(m, &m->schemas);
     from = begin_record(&m->record, CHANNEL);
     add_number(&m->record, number, 2);
     add_number(&m->record, number, 2);
     add_string(&m->record, topic);
-    add_string(&m->record, "json");
+    add_string(&m->record, is_cdr ? "cdr" : "json");
     add_number(&m->record, 0, 4);
     end_record(&m->record, from);
     add_to_both(m, &m->names);
+    m->is_cdr[m->channels] = is_cdr;
     return m->channels++;
 }
 

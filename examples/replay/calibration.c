@@ -36,6 +36,47 @@ int calibration_set_lens(vfront_camera_t *c, const double fx_fy_cx_cy[4])
     return c->fx_px > 0.0 && c->fy_px > 0.0;
 }
 
+void calibration_set_extrinsics(vfront_camera_t *c, const pose_t *T_cam_imu)
+{
+    memcpy(c->R_cam_imu, T_cam_imu->R, sizeof c->R_cam_imu);
+    memcpy(c->t_cam_imu_m, T_cam_imu->t, sizeof c->t_cam_imu_m);
+}
+
+/* ---- OpenCV and ROS ---------------------------------------------------------------------------------------------- */
+
+const char *calibration_set_opencv(vfront_camera_t *c, const char *model, const double K[9], const double *k, int count)
+{
+    const double intrinsics[4] = {K[0], K[4], K[2], K[5]};
+    const int is_fisheye = model && (strcmp(model, "equidistant") == 0 || strcmp(model, "fisheye") == 0);
+    if (model && !is_fisheye && strcmp(model, "plumb_bob") != 0 && strcmp(model, "rational_polynomial") != 0)
+        return calibration_fail("distortion_model %.40s: plumb_bob, rational_polynomial and equidistant are known here",
+                                model);
+    if (!calibration_set_lens(c, intrinsics)) return "a focal length that is not above 0";
+    c->lens = is_fisheye ? VFRONT_LENS_EQUIDISTANT : count > 5 ? VFRONT_LENS_RATIONAL : VFRONT_LENS_RADTAN;
+    for (int i = is_fisheye ? 4 : 8; i < count; i++)
+        if (k[i] != 0.0)
+            return calibration_fail("distortion: number %d is not 0: thin prisms and tilts are not known", i + 1);
+    memset(c->distortion, 0, sizeof c->distortion);
+    memcpy(c->distortion, k, (size_t)(count < 8 ? count : 8) * sizeof *k);
+    return NULL;
+}
+
+const char *calibration_set_rectified(pose_t *T_rect_cam, const double P[12])
+{
+    if (!(P[0] > 0.0) || !(P[5] > 0.0)) return "projection_matrix: a focal length that is not above 0";
+    if (!pose_is_rotation(T_rect_cam->R)) return "rectification_matrix is not a rotation";
+    T_rect_cam->t[0] = -P[3] / P[0];
+    T_rect_cam->t[1] = -P[7] / P[5];
+    T_rect_cam->t[2] = 0.0;
+    return NULL;
+}
+
+pose_t calibration_step(const pose_t T_rect_cam[2])
+{
+    const pose_t T_cam1_rect = pose_inverse(&T_rect_cam[1]);
+    return pose_compose(&T_cam1_rect, &T_rect_cam[0]);
+}
+
 pose_t calibration_extrinsics(const vfront_camera_t *c)
 {
     static const double none[9];

@@ -57,6 +57,23 @@ const char *calibration_kitti_imu(vfront_rig_t *rig, const char *path);
 /** Pose of an EuRoC sensor on the body: T_BS of any sensor.yaml. */
 const char *calibration_sensor(pose_t *T_body_sensor, const char *path);
 
+#define CALIBRATION_COEFFICIENTS 14
+
+/* ROS's camera_info and OpenCV, of a file or of a message. These return NULL, or what is wrong, without a file name. */
+
+/** Lens by matrix and coefficients: a model by name (ROS), or NULL: by their number (OpenCV). */
+const char *calibration_set_opencv(vfront_camera_t *c, const char *model, const double K[9], const double *k,
+                                   int count);
+
+/** From camera axes to rectified ones: R is set; t, where the rectified camera is on the line of both, by P. */
+const char *calibration_set_rectified(pose_t *T_rect_cam, const double P[12]);
+
+/** T_cam1_cam0 of two cameras that share rectified axes. */
+pose_t calibration_step(const pose_t T_rect_cam[2]);
+
+/** Set T_cam_imu of a camera. */
+void calibration_set_extrinsics(vfront_camera_t *camera, const pose_t *T_cam_imu);
+
 /** T_cam_imu of a camera of a rig; an all-0 R_cam_imu is the identity. */
 pose_t calibration_extrinsics(const vfront_camera_t *camera);
 

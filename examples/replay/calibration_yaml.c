@@ -263,12 +263,6 @@ static const char *read_camera(const struct section *p, const char *distortion_k
 }
 
 /** Set the extrinsics of a camera. */
-static void set_extrinsics(vfront_camera_t *c, const pose_t *T_cam_imu)
-{
-    memcpy(c->R_cam_imu, T_cam_imu->R, sizeof c->R_cam_imu);
-    memcpy(c->t_cam_imu_m, T_cam_imu->t, sizeof c->t_cam_imu_m);
-}
-
 /* ---- Kalibr ------------------------------------------------------------------------------------------------------ */
 
 /** T_cam_imu, from T_cam_imu or the inverse of T_imu_cam. */
@@ -342,7 +336,7 @@ static const char *read_cameras(vfront_rig_t *rig, const struct section *root)
             with_imu = has(&p, "T_cam_imu") || has(&p, "T_imu_cam");
             if (with_imu) error = read_mount(&p, &T_cam_imu);
         }
-        if (i || with_imu) set_extrinsics(&rig->camera[i], &T_cam_imu);
+        if (i || with_imu) calibration_set_extrinsics(&rig->camera[i], &T_cam_imu);
         if (!error && has(&p, "line_delay")) error = read_line_delay(&p, &rig->camera[i].row_us);
         if (!i && !error && has(&p, "timeshift_cam_imu")) error = read_shift(&p, &rig->imu_offset_ns);
     }
@@ -387,14 +381,12 @@ const char *calibration_read_sensors(vfront_rig_t *rig, const char *const *camer
         error = read_sensor(camera[i], &rig->camera[i], NULL, &T_body_cam);
         if (error) break;
         const pose_t T_cam_body = pose_inverse(&T_body_cam), T_cam_imu = pose_compose(&T_cam_body, &T_body_imu);
-        set_extrinsics(&rig->camera[i], &T_cam_imu);
+        calibration_set_extrinsics(&rig->camera[i], &T_cam_imu);
     }
     return error;
 }
 
 /* ---- ROS camera_info, OpenCV ------------------------------------------------------------------------------------- */
-
-#define OPENCV_COEFFICIENTS 14
 
 /** Numbers of a matrix: `data` of a mapping, or a list. */
 static const char *read_data(const struct section *p, const char *key, double *number, int min, int max, int *count)
@@ -409,24 +401,14 @@ static const char *read_data(const struct section *p, const char *key, double *n
 static const char *read_opencv_lens(const struct section *p, const char *matrix, const char *distortion,
                                     vfront_camera_t *c)
 {
-    double K[9], k[OPENCV_COEFFICIENTS] = {0};
+    double K[9], k[CALIBRATION_COEFFICIENTS] = {0};
     int count = 0;
     const char *model = word_of(find(p, p->map, "distortion_model"));
-    const int is_fisheye = model && (strcmp(model, "equidistant") == 0 || strcmp(model, "fisheye") == 0);
     const char *error = read_data(p, matrix, K, 9, 9, NULL);
-    if (!error) error = read_data(p, distortion, k, 0, OPENCV_COEFFICIENTS, &count);
+    if (!error) error = read_data(p, distortion, k, 0, CALIBRATION_COEFFICIENTS, &count);
     if (error) return error;
-    if (model && !is_fisheye && strcmp(model, "plumb_bob") != 0 && strcmp(model, "rational_polynomial") != 0)
-        return fail_in(p, "distortion_model %.40s: plumb_bob, rational_polynomial and equidistant are known here",
-                       model);
-    const double intrinsics[4] = {K[0], K[4], K[2], K[5]};
-    if (!calibration_set_lens(c, intrinsics)) return fail_in(p, "%s: a focal length that is not above 0", matrix);
-    c->lens = is_fisheye ? VFRONT_LENS_EQUIDISTANT : count > 5 ? VFRONT_LENS_RATIONAL : VFRONT_LENS_RADTAN;
-    for (int i = is_fisheye ? 4 : 8; i < count; i++)
-        if (k[i] != 0.0)
-            return fail_in(p, "%s: number %d is not 0: thin prisms and tilts are not known", distortion, i + 1);
-    memcpy(c->distortion, k, sizeof c->distortion);
-    return NULL;
+    error = calibration_set_opencv(c, model, K, k, count);
+    return error ? fail_in(p, "%s", error) : NULL;
 }
 
 /** Size of the pictures, where the file has one. */
@@ -448,12 +430,8 @@ static const char *read_rectified(const struct section *p, pose_t *T_rect_cam)
     const char *error = read_data(p, "rectification_matrix", T_rect_cam->R, 9, 9, NULL);
     if (!error) error = read_data(p, "projection_matrix", P, 12, 12, NULL);
     if (error) return error;
-    if (!(P[0] > 0.0) || !(P[5] > 0.0)) return fail_in(p, "projection_matrix: a focal length that is not above 0");
-    if (!pose_is_rotation(T_rect_cam->R)) return fail_in(p, "rectification_matrix is not a rotation");
-    T_rect_cam->t[0] = -P[3] / P[0];
-    T_rect_cam->t[1] = -P[7] / P[5];
-    T_rect_cam->t[2] = 0.0;
-    return NULL;
+    error = calibration_set_rectified(T_rect_cam, P);
+    return error ? fail_in(p, "%s", error) : NULL;
 }
 
 /** What the files of a pair say. */
@@ -505,11 +483,10 @@ const char *calibration_read_opencv(vfront_rig_t *rig, char *const *path, int co
     }
     if (error || rig->cameras < 2) return error;
     if (pair.rectified == 2) {
-        const pose_t T_cam1_rect = pose_inverse(&pair.T_rect_cam[1]);
-        pair.T_cam1_cam0 = pose_compose(&T_cam1_rect, &pair.T_rect_cam[0]);
+        pair.T_cam1_cam0 = calibration_step(pair.T_rect_cam);
         pair.has_step = 1;
     }
-    if (pair.has_step) set_extrinsics(&rig->camera[1 % VFRONT_CAMERAS], &pair.T_cam1_cam0);
+    if (pair.has_step) calibration_set_extrinsics(&rig->camera[1 % VFRONT_CAMERAS], &pair.T_cam1_cam0);
     return NULL;
 }
 

@@ -90,8 +90,9 @@ static int is_folder(const char *path)
 
 static const char *open_by_content(struct dataset *d, const char *where, const course_settings_t *render)
 {
-    char mav[PATH_BYTES];
+    char mav[PATH_BYTES], mcap[PATH_BYTES];
     if (strncmp(where, "synthetic", 9) == 0 && strchr(":@", where[9])) return open_flight(d, where + 9);
+    if (dataset_names_mcap(mcap, where)) return dataset_open_mcap(d, where);
     if (access(where, F_OK)) return dataset_fail("%s: %s", where, strerror(errno));
     if (reader_recognises(where)) return dataset_open_recording(d, where);
     if (!is_folder(where)) return open_course(d, where, render);
@@ -118,7 +119,8 @@ static const char *read_pictures(struct dataset *d, uint32_t index)
             course_render(d->course, index, i, d->picture[i].pixels, (size_t)d->picture[i].width_px);
             continue;
         }
-        const char *path = d->picture_list[i].file[index].path, *error = picture_read(&d->picture[i], path);
+        const char *path = d->picture_list[i].file[index].path;
+        const char *error = d->mcap ? dataset_read_mcap(d, i, index) : picture_read(&d->picture[i], path);
         if (error) return error;
         if (d->picture[i].coloured && !d->noted_coloured) dataset_note("%s: in colour, becomes grey (Rec. 601)", path);
         d->noted_coloured |= d->picture[i].coloured;
@@ -216,6 +218,7 @@ void dataset_close(dataset_t *d)
     synthetic_close(d->flight);
     course_close(d->course);
     reader_close(d->recording);
+    dataset_close_mcap(d->mcap);
     free(d);
 }
 

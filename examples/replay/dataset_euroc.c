@@ -2,7 +2,6 @@
 #define _POSIX_C_SOURCE 200809L /* access */
 #include "dataset_internal.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,49 +12,18 @@
 static const char *read_csv(struct picture_list *s, const char *folder)
 {
     text_t t;
-    const char *error = dataset_open_text(&t, folder, "data.csv");
+    char data[PATH_BYTES];
+    const char *error = dataset_join(data, folder, "data");
+    t.content = NULL; /* allows text_close() */
+    if (!error) error = dataset_open_text(&t, folder, "data.csv");
     for (char *line; !error && (line = text_line(&t)) != NULL;) {
-        char path[PATH_BYTES], data[PATH_BYTES];
-        uint64_t t_ns;
+        uint64_t t_ns = 0;
         const char *name = dataset_read_time_ns(line, &t_ns);
-        if (!name || !*name)
-            error = dataset_fail("%s:%d: not a line `time [ns],file name`", t.path, t.line);
-        else if (s->count && t_ns <= s->file[s->count - 1].t_ns)
-            error = dataset_fail("%s:%d: not after the time of the line before", t.path, t.line);
-        if (!error) error = dataset_join(data, folder, "data");
-        if (!error) error = dataset_join(path, data, name);
-        if (!error && access(path, R_OK))
-            error = dataset_fail("%s:%d names %s: %s", t.path, t.line, path, strerror(errno));
-        if (!error) error = dataset_add_picture(s, t_ns, path);
+        error = dataset_add_named(s, &t, data, t_ns, name, "time [ns],file name");
     }
     if (!error && !s->count) error = dataset_fail("%s: names no picture", t.path);
     text_close(&t);
     return error;
-}
-
-/** Keep the pictures of both cameras that were taken at the same time, within SAME_TIME_NS. */
-static const char *pair_by_time(struct picture_list *left, struct picture_list *right, const char *where)
-{
-    const uint32_t all = left->count;
-    uint32_t kept = 0, l = 0, r = 0;
-    while (l < left->count && r < right->count) {
-        const uint64_t a = left->file[l].t_ns, b = right->file[r].t_ns;
-        if (a + SAME_TIME_NS < b) {
-            free(left->file[l++].path);
-        } else if (b + SAME_TIME_NS < a) {
-            free(right->file[r++].path);
-        } else {
-            left->file[kept] = left->file[l++];
-            right->file[kept++] = right->file[r++];
-        }
-    }
-    while (l < left->count) free(left->file[l++].path);
-    while (r < right->count) free(right->file[r++].path);
-    left->count = right->count = kept;
-    if (!kept) return dataset_fail("%s: cam0 and cam1 have no time in common; --mono takes cam0 alone", where);
-    if (kept < all)
-        dataset_note("%s: %u of %u frames of cam0 have none of cam1 and are left out", where, all - kept, all);
-    return NULL;
 }
 
 /** Path of the sensor.yaml of a sensor, or NULL if absent. */
@@ -110,7 +78,7 @@ const char *dataset_open_euroc(struct dataset *d, const char *where)
         error = dataset_join(folder, where, i ? "cam1" : "cam0");
         if (!error) error = read_csv(&d->picture_list[i], folder);
     }
-    if (!error && d->rig.cameras > 1) error = pair_by_time(&d->picture_list[0], &d->picture_list[1], where);
+    if (!error && d->rig.cameras > 1) error = dataset_pair_by_time(&d->picture_list[0], &d->picture_list[1], where);
     if (!error) error = dataset_join(folder, where, "imu0");
     return error || !dataset_holds(folder, "data.csv") ? error : dataset_read_imu(d, folder, "data.csv", 0);
 }

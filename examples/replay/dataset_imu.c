@@ -36,16 +36,17 @@ static char *read_seconds(char *line, double *t_s)
     return end + strspn(end, " \t,");
 }
 
-static const char *append(struct dataset *d, uint32_t *capacity, const vfront_imu_t *sample, const text_t *t)
+int dataset_add_sample(struct dataset *d, uint32_t *capacity, const vfront_imu_t *sample)
 {
+    if (d->imu_count && sample->t_ns <= d->imu[d->imu_count - 1].t_ns) return 0;
     if (d->imu_count == *capacity) {
         *capacity = *capacity ? 2 * *capacity : 4096;
         vfront_imu_t *more = realloc(d->imu, *capacity * sizeof *more);
-        if (!more) return dataset_fail("%s: no memory", t->path);
+        if (!more) return -1;
         d->imu = more;
     }
     d->imu[d->imu_count++] = *sample;
-    return NULL;
+    return 1;
 }
 
 const char *dataset_read_imu(struct dataset *d, const char *folder, const char *name, int in_seconds)
@@ -66,7 +67,8 @@ const char *dataset_read_imu(struct dataset *d, const char *folder, const char *
         else if ((in_seconds && t_s <= before_s) || (before && sample.t_ns <= before->t_ns))
             error = dataset_fail("%s:%d: not after the time of the line before", t.path, t.line);
         if (!error) error = read_values(&t, values, &sample);
-        if (!error && t_s >= 0.0) error = append(d, &capacity, &sample, &t);
+        if (!error && t_s >= 0.0 && dataset_add_sample(d, &capacity, &sample) < 0)
+            error = dataset_fail("%s: no memory", t.path);
         before_s = in_seconds ? t_s : before_s;
     }
     if (!error && !d->imu_count) error = dataset_fail("%s: no sample", t.path);

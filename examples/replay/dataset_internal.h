@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Parts of data sets (dataset.h), shared by its files: dataset_list.c has lists of picture files, dataset_euroc.c,
- * dataset_kitti.c, dataset_tum.c and dataset_recording.c the formats, dataset_imu.c samples, dataset_truth.c ground
- * truth of cameras, dataset_state.c that of the IMU, dataset.c the rest.
+ * dataset_kitti.c, dataset_tum.c, dataset_mcap.c and dataset_recording.c the formats, dataset_imu.c samples,
+ * dataset_truth.c ground truth of cameras, dataset_state.c that of the IMU, dataset.c the rest.
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */
@@ -24,7 +24,8 @@
 /** Picture of one camera. */
 struct picture_file {
     uint64_t t_ns;
-    char *path;
+    char *path;      /* or the topic of a message */
+    uint32_t number; /* of the message among those of its topic */
 };
 
 /** Pictures of one camera, in the order of time. */
@@ -50,6 +51,7 @@ struct dataset {
     uint32_t flight_start; /* the frame that it begins with */
     course_t *course;      /* the flight along a trajectory, or NULL */
     reader_t *recording;   /* the recording, or NULL */
+    struct mcap_set *mcap; /* the MCAP file, or NULL */
     int has_imu;           /* 1: its frames have samples of an IMU, not of a gyro alone */
     int after_reset;       /* 1: vfront_reset() was called before the frame read last */
     vfront_gyro_t rendered_gyro[VFRONT_GYRO_SAMPLES];
@@ -91,15 +93,26 @@ char *dataset_read_time_ns(char *line, uint64_t *t_ns);
 /** Append a picture. */
 const char *dataset_add_picture(struct picture_list *s, uint64_t t_ns, const char *path);
 
+/** Append the picture that a line of a list names: a file `name` of `folder`, NULL or "" where the line has no time or
+ *  no name. Times must rise; `form` is what a line should look like. */
+const char *dataset_add_named(struct picture_list *s, const text_t *list, const char *folder, uint64_t t_ns,
+                              const char *name, const char *form);
+
 /** Append all pictures of a folder in the natural order of their names, without times. */
 const char *dataset_add_folder(struct picture_list *s, const char *folder);
 
 /** Set the times: from times.txt [s] if present, else at a fixed interval. */
 const char *dataset_add_times(struct picture_list *s, const char *folder, uint64_t interval_ns);
 
+/** Keep the pictures of both cameras that were taken at the same time, within SAME_TIME_NS. */
+const char *dataset_pair_by_time(struct picture_list *left, struct picture_list *right, const char *where);
+
 /** Read a file of IMU samples: lines `time,wx,wy,wz,ax,ay,az` [rad/s, m/s^2] by rising time. in_seconds: the time is
  *  in s, and samples before 0 are left out; else it is in ns. */
 const char *dataset_read_imu(struct dataset *d, const char *folder, const char *name, int in_seconds);
+
+/** Append a sample. Times must rise: 0, and nothing is done, where it is not after the one before; -1: no memory. */
+int dataset_add_sample(struct dataset *d, uint32_t *capacity, const vfront_imu_t *sample);
 
 /** Give a frame the samples that no frame before it had, up to the first one at or after its time; the first frame
  *  also the last one before it. */
@@ -112,6 +125,14 @@ const char *dataset_open_tum(struct dataset *d, const char *where);
 const char *dataset_open_sides(struct dataset *d, const char *where);
 const char *dataset_open_folder(struct dataset *d, const char *where);
 const char *dataset_open_recording(struct dataset *d, const char *where);
+const char *dataset_open_mcap(struct dataset *d, const char *where);
+
+/** File of an MCAP data set: a file, FILE@TOPIC,TOPIC..., or one in a folder of ROS 2. Returns 0 for anything else. */
+int dataset_names_mcap(char path[PATH_BYTES], const char *where);
+
+/** Read picture `index` of a camera into d->picture. */
+const char *dataset_read_mcap(struct dataset *d, int32_t camera, uint32_t index);
+void dataset_close_mcap(struct mcap_set *set);
 
 /** Read a frame of a recording. */
 const char *dataset_read_recording(struct dataset *d, uint32_t index, vfront_frame_t *frame);

@@ -89,6 +89,19 @@ const char *dataset_add_picture(struct picture_list *s, uint64_t t_ns, const cha
     return NULL;
 }
 
+const char *dataset_add_named(struct picture_list *s, const text_t *list, const char *folder, uint64_t t_ns,
+                              const char *name, const char *form)
+{
+    char path[PATH_BYTES];
+    if (!name || !*name) return dataset_fail("%s:%d: not a line `%s`", list->path, list->line, form);
+    if (s->count && t_ns <= s->file[s->count - 1].t_ns)
+        return dataset_fail("%s:%d: not after the time of the line before", list->path, list->line);
+    const char *error = dataset_join(path, folder, name);
+    if (error) return error;
+    if (access(path, R_OK)) return dataset_fail("%s:%d names %s: %s", list->path, list->line, path, strerror(errno));
+    return dataset_add_picture(s, t_ns, path);
+}
+
 /** Natural order of names: 2 before 10. */
 static int compare_names(const void *one, const void *other)
 {
@@ -155,4 +168,29 @@ const char *dataset_add_times(struct picture_list *s, const char *folder, uint64
     }
     text_close(&t);
     return error;
+}
+
+const char *dataset_pair_by_time(struct picture_list *left, struct picture_list *right, const char *where)
+{
+    const uint32_t all = left->count;
+    uint32_t kept = 0, l = 0, r = 0;
+    while (l < left->count && r < right->count) {
+        const uint64_t a = left->file[l].t_ns, b = right->file[r].t_ns;
+        if (a + SAME_TIME_NS < b) {
+            free(left->file[l++].path);
+        } else if (b + SAME_TIME_NS < a) {
+            free(right->file[r++].path);
+        } else {
+            left->file[kept] = left->file[l++];
+            right->file[kept++] = right->file[r++];
+        }
+    }
+    while (l < left->count) free(left->file[l++].path);
+    while (r < right->count) free(right->file[r++].path);
+    left->count = right->count = kept;
+    if (!kept)
+        return dataset_fail("%s: camera 0 and camera 1 have no time in common; --mono takes camera 0 alone", where);
+    if (kept < all)
+        dataset_note("%s: %u of %u frames of camera 0 have none of camera 1 and are left out", where, all - kept, all);
+    return NULL;
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* TUM RGB-D: rgb.txt, lines `t [s] file name`, and groundtruth.txt, both in one folder. Depth pictures are not used. */
-#define _POSIX_C_SOURCE 200809L /* access */
 #include "dataset_internal.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /** Seconds at the start of a line, with up to nine decimals, exactly. Returns the rest behind white space, or NULL. */
 static char *read_seconds(char *line, uint64_t *t_ns)
@@ -33,17 +30,9 @@ const char *dataset_open_tum(struct dataset *d, const char *where)
     d->rig.cameras = 1;
     const char *error = dataset_open_text(&t, where, "rgb.txt");
     for (char *line; !error && (line = text_line(&t)) != NULL;) {
-        char path[PATH_BYTES];
         uint64_t t_ns = 0;
         const char *name = read_seconds(line, &t_ns);
-        if (!name || !*name)
-            error = dataset_fail("%s:%d: not a line `time [s] file name`", t.path, t.line);
-        else if (s->count && t_ns <= s->file[s->count - 1].t_ns)
-            error = dataset_fail("%s:%d: not after the time of the line before", t.path, t.line);
-        if (!error) error = dataset_join(path, where, name);
-        if (!error && access(path, R_OK))
-            error = dataset_fail("%s:%d names %s: %s", t.path, t.line, path, strerror(errno));
-        if (!error) error = dataset_add_picture(s, t_ns, path);
+        error = dataset_add_named(s, &t, where, t_ns, name, "time [s] file name");
     }
     if (!error && !s->count) error = dataset_fail("%s: names no picture", t.path);
     text_close(&t);

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * A run as an MCAP file that Foxglove shows without further work:
+ * A run as an MCAP file with messages of ROS 2, which Foxglove and Rerun show and replay reads again:
  *
- *   | topic            | schema                      | content                                                        |
- *   |------------------|-----------------------------|----------------------------------------------------------------|
- *   | /camera0/image.. | foxglove.RawImage           | pictures as vfront was given them, 8-bit grey                  |
- *   | /camera0/tracks  | foxglove.ImageAnnotations   | tracks, green to red by age                                    |
- *   | /tf              | foxglove.FrameTransform     | odom to body, or world to camera0 without a state of the IMU   |
- *   | /path            | foxglove.PosesInFrame       | poses so far, at most 1,000, every tenth frame                 |
- *   | /state           | vfront.State                | position, velocity, attitude, biases, sigmas, quality          |
- *   | /health          | vfront.Health               | state, quality, counters, times                                |
- *   | /obstacles       | foxglove.LaserScan          | distances of obstacles, where the build has them               |
- *   | /log             | foxglove.Log                | faults, refused frames                                         |
+ *   | topic                | schema                         | content                                              |
+ *   |----------------------|--------------------------------|------------------------------------------------------|
+ *   | /camera0/image, ...  | sensor_msgs/CompressedImage    | pictures as given, 8-bit grey, as PNG;               |
+ *   |                      |                                | sensor_msgs/Image in a build without libpng          |
+ *   | /camera0/camera_info | sensor_msgs/CameraInfo         | lens of a calibrated camera                          |
+ *   | /imu                 | sensor_msgs/Imu                | samples as given                                     |
+ *   | /tf_static           | tf2_msgs/TFMessage             | imu to camera0, camera1; camera0 to obstacles        |
+ *   | /tf                  | tf2_msgs/TFMessage             | odom to imu; world to imu without a state of the IMU |
+ *   | /odometry            | nav_msgs/Odometry              | state of the IMU with covariances                    |
+ *   | /path                | nav_msgs/Path                  | poses so far, at most 1,000, every tenth frame       |
+ *   | /camera0/tracks      | foxglove_msgs/ImageAnnotations | tracks, green to red by age                          |
+ *   | /points              | sensor_msgs/PointCloud2        | key points with depth, axes of camera0               |
+ *   | /obstacles           | sensor_msgs/LaserScan          | distances of obstacles, where the build has them     |
+ *   | /log                 | rcl_interfaces/Log             | faults, refused frames                               |
+ *   | /state, /health      | JSON: vfront.State, .Health    | numbers to plot: biases, sigmas, quality, times      |
  */
 #ifndef EXPORT_H
 #define EXPORT_H

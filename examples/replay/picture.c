@@ -332,6 +332,15 @@ static const char *read_by_content(picture_t *p, FILE *file, const char *path)
     return count >= 2 && start[0] == 'B' && start[1] == 'M' ? picture_read_bmp(p, file, path) : read_pnm(p, file, path);
 }
 
+const char *picture_read_memory(picture_t *p, void *data, size_t bytes, const char *name)
+{
+    FILE *file = bytes ? fmemopen(data, bytes, "rb") : NULL;
+    if (!file) return FAIL("%s: %s", name, bytes ? strerror(errno) : "an empty picture");
+    const char *error = read_by_content(p, file, name);
+    fclose(file);
+    return error;
+}
+
 const char *picture_read(picture_t *p, const char *path)
 {
     FILE *file = fopen(path, "rb");
@@ -365,4 +374,15 @@ const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width
 const char *picture_write16(const char *stem, const uint16_t *pixels, int32_t width_px, int32_t height_px)
 {
     return write_file(stem, pixels, width_px, height_px, 1, 2);
+}
+
+uint8_t *picture_encode(const uint8_t *pixels, int32_t width_px, int32_t height_px, size_t *bytes)
+{
+    char *memory = NULL;
+    FILE *file = strcmp(extension_of(1), "png") == 0 ? open_memstream(&memory, bytes) : NULL;
+    if (!file) return NULL;
+    const int done = write_pixels(file, pixels, width_px, height_px, 1, 1);
+    if (fclose(file) == 0 && done) return (uint8_t *)memory;
+    free(memory);
+    return NULL;
 }

@@ -27,6 +27,19 @@ int picture_named(const char *name);
 /** Read a picture, whose type is recognised by content. On failure the picture is unchanged, or its pixels are
  *  undefined. */
 const char *picture_read(picture_t *picture, const char *path);
+
+/** The same from a file in memory; `name` is for messages. */
+const char *picture_read_memory(picture_t *picture, void *file, size_t bytes, const char *name);
+
+/** Set the size of a picture, and allocate its pixels, of one or two bytes. */
+const char *picture_resize(picture_t *picture, const char *name, uint32_t width_px, uint32_t height_px, int32_t bytes);
+
+/** Luma of Rec. 601. */
+static inline uint32_t picture_luma(uint32_t red, uint32_t green, uint32_t blue)
+{
+    return (299 * red + 587 * green + 114 * blue + 500) / 1000;
+}
+
 void picture_free(picture_t *picture);
 
 /**
@@ -35,6 +48,9 @@ void picture_free(picture_t *picture);
  */
 const char *picture_write(const char *stem, const uint8_t *pixels, int32_t width_px, int32_t height_px,
                           int32_t channels);
+
+/** A grey picture as a PNG in memory, which the caller frees. Returns NULL without libpng, or memory. */
+uint8_t *picture_encode(const uint8_t *pixels, int32_t width_px, int32_t height_px, size_t *bytes);
 
 /** Write a picture of 16-bit grey samples in native byte order. */
 const char *picture_write16(const char *stem, const uint16_t *pixels, int32_t width_px, int32_t height_px);

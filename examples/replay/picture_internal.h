@@ -13,15 +13,6 @@
 /** Format the message of a failed function. */
 __attribute__((format(printf, 1, 2))) const char *picture_fail(const char *format, ...);
 
-/** Set the size of a picture, and allocate its pixels, of one or two bytes. */
-const char *picture_resize(picture_t *p, const char *path, uint32_t width, uint32_t height, int32_t bytes);
-
-/** Luma of Rec. 601. */
-static inline uint32_t picture_luma(uint32_t red, uint32_t green, uint32_t blue)
-{
-    return (299 * red + 587 * green + 114 * blue + 500) / 1000;
-}
-
 /* From the start of a file. */
 const char *picture_read_bmp(picture_t *p, FILE *file, const char *path);
 const char *picture_read_jpeg(picture_t *p, FILE *file, const char *path);

@@ -7,7 +7,6 @@
 COMPANION: that program's recording is replayed, too. Reads .vfr by a reader of its own (CRCs by zlib), changes recordings and sees what replay says of them. --mcap: the exported file beside the
 recording and replay's tables, read by the package `mcap`; DENSE_REPLAY is a build with stixels. Exit: 0 done, 1 failed, 77 no package `mcap`.
 """
-import base64
 import csv
 import inspect
 import json
@@ -206,24 +205,92 @@ def table(path):
         return list(csv.DictReader(file))
 
 
-def export(replay, dense, folder):
+def sample_places(payload):
+    """Where the IMU samples of a CHUNK_FRAME begin."""
+    _, _, flags, count, gyro, imu, _ = struct.unpack_from("<QIBBIII", payload)
+    first = 26 + 21 * count + (72 if flags & 8 else 0) + 32 * gyro
+    return [first + 56 * i for i in range(imu)]
+
+
+def read_again(replay, folder):
+    """The exported file, as a data set, is the flight that it was made of."""
+    out = folder / "again"
+    code, first, said = run(replay, "--frames", "24", "--set", "vio=1", *LIGHT, "--out", out, "--export", "mcap", SIZE)
+    check("export of a flight", code == 0, said)
+    noise = folder / "imu.yaml"
+    noise.write_text("accelerometer_noise_density: 2e-3\naccelerometer_random_walk: 3e-3\ngyroscope_noise_density: 1.7e-4\n"
+                     "gyroscope_random_walk: 2e-5\nupdate_rate: 200\n")
+    code, again, said = run(replay, *LIGHT, f"--calibration={noise}", out / "replay.mcap")
+    check("the exported file is read", code == 0 and "24 frames" in again and "used, that of an IMU" in again and line(again, "baseline") == line(first, "baseline"), again + said)
+    for name in ("tracks", "key points"):
+        check(f"the same {name}", line(again, name) == line(first, name) != "", (line(first, name), line(again, name)))
+    check("a state", float(re.search(r"state +good ([\d.]+) %", again).group(1)) > 50, again)
+
+
+def ros2_types():
+    """Definitions of ROS 2 that are not ours: those of rosbags, where it is installed."""
+    try:
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError:
+        print("recording: messages are read by their own definitions alone: rosbags is not installed")
+        return None
+    return get_typestore(Stores.ROS2_HUMBLE)
+
+
+def decode(schema, message, decoders, store):
+    """A message: JSON, or one of ROS 2 by the fields that the file has of it; and by those of rosbags, where it knows them."""
+    if schema.encoding == "jsonschema":
+        json.loads(schema.data)
+        return json.loads(message.data, parse_constant=lambda word: check("finite numbers", False, word))
+    if schema.id not in decoders:
+        decoders[schema.id] = decoders["factory"].decoder_for("cdr", schema)
+    made = decoders[schema.id](message.data)
+    if store and schema.name in store.types:
+        other = store.deserialize_cdr(message.data, schema.name)
+        check(f"{schema.name} is ROS 2's", bytes(store.serialize_cdr(other, schema.name)) == message.data)
+        for name in other.__dataclass_fields__:
+            check(f"fields of {schema.name}", hasattr(made, name) or name.startswith("__"), name)
+    return made
+
+
+def read_mcap(path, topics=None):
+    """(log time, message) of each topic; the summary; times of /health from 1.4 s on."""
     from mcap.reader import make_reader
+    from mcap_ros2.decoder import DecoderFactory
+    decoders, store, messages = {"factory": DecoderFactory()}, ros2_types(), {}
+    with open(path, "rb") as stream:
+        reader = make_reader(stream, validate_crcs=True)
+        summary = reader.get_summary()
+        for schema, channel, message in reader.iter_messages(topics=topics):
+            messages.setdefault(channel.topic, []).append((message.log_time, decode(schema, message, decoders, store)))
+        later = {"starting_at" if "starting_at" in inspect.signature(reader.iter_messages).parameters else "start_time": 1400000000}
+        half = [m.log_time for _, _, m in reader.iter_messages(topics=["/health"], **later)]
+    return messages, summary, half
+
+
+def grey_of(message):
+    """Width, height and pixels of a CompressedImage, or of an Image in a build without libpng."""
+    if hasattr(message, "encoding"):
+        return message.width, message.height, bytes(message.data)
+    import cv2
+    import numpy
+    pixels = cv2.imdecode(numpy.frombuffer(message.data, numpy.uint8), cv2.IMREAD_UNCHANGED)
+    return pixels.shape[1], pixels.shape[0], pixels.tobytes()
+
+
+def nanoseconds(header):
+    return header.stamp.sec * 10**9 + header.stamp.nanosec
+
+
+def export(replay, dense, folder):
+    import numpy
     file, out = folder / "m.vfr", folder / "out"
     script = folder / "faults.txt"
     script.write_text("9 camera1 stop\n")
     run(replay, "--frames", "24", "--set", "vio=1", *LIGHT, "--fault", script, "--record", file, SIZE)
     code, _, said = run(replay, "--tables", "all", "--out", out, "--export", "mcap", "--export", "csv", file)
     check("export", code == 0, said)
-    with open(out / "replay.mcap", "rb") as stream:
-        reader = make_reader(stream, validate_crcs=True)
-        summary = reader.get_summary()
-        messages = {}
-        for schema, channel, message in reader.iter_messages():
-            text = json.loads(message.data, parse_constant=lambda word: check("finite numbers", False, word))
-            json.loads(schema.data)
-            messages.setdefault(channel.topic, []).append((message.log_time, text))
-        later = {"starting_at" if "starting_at" in inspect.signature(reader.iter_messages).parameters else "start_time": 1400000000}
-        half = [m.log_time for _, _, m in reader.iter_messages(topics=["/health"], **later)]
+    messages, summary, half = read_mcap(out / "replay.mcap")
     check("summary", summary.statistics.message_count == sum(map(len, messages.values())), summary.statistics)
     health = table(out / "health.csv")
     check("seek", half == [int(h["t_ns"]) for h in health if int(h["t_ns"]) >= 1400000000], half)
@@ -231,48 +298,78 @@ def export(replay, dense, folder):
     frames = [c for c in chunks(file.read_bytes()) if c[0] == FRAME]
     for camera in range(2):
         given = [(c[2], *pictures(c[3])[camera]) for c in frames if pictures(c[3])[camera]]
-        sent = [(t, m["width"], m["height"], base64.b64decode(m["data"])) for t, m in messages[f"/camera{camera}/image"]]
+        sent = [(t, *grey_of(m)) for t, m in messages[f"/camera{camera}/image"]]
         check(f"pixels of camera {camera}", given == sent)
+        check("stamps", all(nanoseconds(m.header) == t and m.header.frame_id == f"camera{camera}" for t, m in messages[f"/camera{camera}/image"]))
+        info = messages[f"/camera{camera}/camera_info"][0][1]
+        check("camera_info", (info.width, info.height, info.distortion_model, len(info.d), info.k[8]) == (320, 208, "plumb_bob", 5, 1.0) and info.k[0] > 100, info)
+    bytes_a_frame = (out / "replay.mcap").stat().st_size / 24
+    check("bytes a frame", bytes_a_frame < 1.5 * 2 * 320 * 208, bytes_a_frame)
     tracks = {}
     for row in table(out / "tracks.csv"):
         if row["state"] in ("new", "tracked"):
             tracks.setdefault(int(row["t_ns"]), []).append((float(row["x_px"]) + 0.5, float(row["y_px"]) + 0.5))
     for t, m in messages["/camera0/tracks"]:
-        points = [(p["x"], p["y"]) for p in m["points"][0]["points"]]
+        points = [(p.x, p.y) for p in m.points[0].points]
         want = tracks.get(t, [])
-        check("tracks", len(points) == len(want) == len(m["points"][0]["outline_colors"]) and
-              all(abs(a - b) < 1e-3 for p, q in zip(sorted(points), sorted(want)) for a, b in zip(p, q)), t)
+        check("tracks", len(points) == len(want) == len(m.points[0].outline_colors) and m.points[0].thickness == 4 and
+              all(abs(a - b) < 1e-6 for p, q in zip(sorted(points), sorted(want)) for a, b in zip(p, q)), t)
     states = {int(r["t_ns"]): r for r in table(out / "state.csv") if r["px"]}
-    check("states", len(messages["/state"]) == len(states) > 10)
+    check("states", len(messages["/state"]) == len(states) == len(messages["/odometry"]) > 10)
     for t, m in messages["/state"]:
         row = states[t]
         for name, columns in (("position_m", "px py pz"), ("velocity_mps", "vx vy vz"), ("q_wxyz", "qw qx qy qz"), ("gyro_bias_rad_s", "bgx bgy bgz")):
             check(name, all(abs(v - float(row[c])) < 1e-9 for v, c in zip(m[name], columns.split())), (m[name], row))
         check("sigma", abs(m["sigma"][0] - float(row["sigma_px"])) < 1e-9)
+    for t, m in messages["/odometry"]:
+        row, p, q, v = states[t], m.pose.pose.position, m.pose.pose.orientation, m.twist.twist.linear
+        check("odometry", [p.x, p.y, p.z, q.x, q.y, q.z, q.w] == [float(row[c]) for c in "px py pz qx qy qz qw".split()], (t, row))
+        R = numpy.array([[1 - 2 * (q.y**2 + q.z**2), 2 * (q.x * q.y - q.w * q.z), 2 * (q.x * q.z + q.w * q.y)],
+                         [2 * (q.x * q.y + q.w * q.z), 1 - 2 * (q.x**2 + q.z**2), 2 * (q.y * q.z - q.w * q.x)],
+                         [2 * (q.x * q.z - q.w * q.y), 2 * (q.y * q.z + q.w * q.x), 1 - 2 * (q.x**2 + q.y**2)]])
+        check("velocity", numpy.allclose(R @ [v.x, v.y, v.z], [float(row[c]) for c in ("vx", "vy", "vz")], atol=1e-9), t)
+        sigma = numpy.sqrt(numpy.diag(numpy.reshape(m.pose.covariance, (6, 6))))
+        check("covariance", numpy.allclose(sigma, [float(row["sigma_" + c]) for c in ("px", "py", "pz", "rx_rad", "ry_rad", "rz_rad")], rtol=1e-9), t)
+        twist = numpy.reshape(m.twist.covariance, (6, 6))
+        check("covariance of the twist", numpy.allclose(twist, twist.T) and numpy.linalg.eigvalsh(twist).min() > 0 and m.child_frame_id == "imu", twist)
     for t, m in messages["/tf"]:
-        if m["parent_frame_id"] == "odom":
-            check("tf", abs(m["translation"]["x"] - float(states[t]["px"])) < 1e-9 and abs(m["rotation"]["w"]) <= 1)
-    check("path", len(messages["/path"]) > 1 and len(messages["/path"][-1][1]["poses"]) > 5)
+        moved = m.transforms[0]
+        if moved.header.frame_id == "odom":
+            check("tf", moved.child_frame_id == "imu" and abs(moved.transform.translation.x - float(states[t]["px"])) < 1e-9)
+    static = messages["/tf_static"][0][1].transforms
+    check("tf_static", [(m.header.frame_id, m.child_frame_id) for m in static] == [("imu", "camera0"), ("imu", "camera1"), ("camera0", "obstacles")], static)
+    check("path", len(messages["/path"]) > 1 and len(messages["/path"][-1][1].poses) > 5)
+    depths, times = {}, {row["frame"]: int(row["t_ns"]) for row in health}
+    for row in table(out / "depth.csv"):
+        depths.setdefault(times[row["frame"]], []).append(float(row["depth_m"]))
+    check("clouds", len(messages["/points"]) == len(depths) > 20)
+    for t, m in messages["/points"]:
+        points = numpy.frombuffer(bytes(m.data), "<f4").reshape(-1, 4)
+        check("points", [f.name for f in m.fields] == ["x", "y", "z", "sigma"] and len(points) == m.width and
+              numpy.allclose(points[:, 2], depths[t], rtol=1e-6), (t, m.width, len(depths[t])))
+    rates = [list(struct.unpack_from("<Q3d", c[3], at)) for c in frames for at in sample_places(c[3])]
+    sent = [[nanoseconds(m.header), m.angular_velocity.x, m.angular_velocity.y, m.angular_velocity.z] for _, m in messages["/imu"]]
+    check("samples", sorted(sent) == sorted(rates) and len(sent) > 100, (len(sent), len(rates)))
     digests = table(out / "recording" / "digests.csv")
     check("digests.csv", [d["report"] for d in digests] == [r.split()[2] for r in (out / "digest.txt").read_text().splitlines()])
     samples = [r for r in table(out / "recording" / "samples.csv") if r["source"] == "frame"]
     check("samples.csv", len(samples) == sum(struct.unpack_from("<QIBBIII", c[3])[5] for c in frames) > 100)
     check("events.csv", [r["text"] for r in table(out / "recording" / "events.csv")] == ["camera1 stop"])
+    read_again(replay, folder)
 
     out = folder / "dense"
-    code, _, said = run(dense, "--frames", "3", "--set", "dense=1", "--set", "stixel=1", "--out", out, "--export", "mcap", "synthetic:192x144")
+    code, _, said = run(dense, "--frames", "3", "--set", "dense=1", "--set", "stixel=1", "--tables", "frames", "--out", out, "--export", "mcap", "synthetic:192x144")
     check("export of stixels", code == 0, said)
-    with open(out / "replay.mcap", "rb") as stream:
-        scans = [(m.log_time, json.loads(m.data)) for _, _, m in make_reader(stream).iter_messages(topics=["/obstacles"])]
+    scans = read_mcap(out / "replay.mcap", ["/obstacles"])[0]["/obstacles"]
     rows = {int(r["t_ns"]): r for r in table(out / "obstacles.csv")}
     seen = 0
     for t, m in scans:
-        step = (m["end_angle"] - m["start_angle"]) / (len(m["ranges"]) - 1)
-        for i, distance in enumerate(m["ranges"]):
-            left = round((m["start_angle"] + i * step) / step) * 5 # degrees against the clock
+        check("scan", abs(m.angle_max - m.angle_min - m.angle_increment * (len(m.ranges) - 1)) < 1e-5 and m.header.frame_id == "obstacles", m)
+        for i, distance in enumerate(m.ranges):
+            left = round((m.angle_min + i * m.angle_increment) / m.angle_increment) * 5 # degrees against the clock
             cm = int(rows[t][f"cm_{-left % 360}"])
-            check("obstacle", distance is None if cm == 65535 else abs(distance - cm * 0.01) < 0.006, (t, left, cm, distance))
-            seen += distance is not None
+            check("obstacle", distance != distance if cm == 65535 else abs(distance - cm * 0.01) < 1e-4, (t, left, cm, distance))
+            seen += distance == distance
     check("obstacles are seen", len(scans) == 3 and seen > 3, seen)
 
 
@@ -283,8 +380,10 @@ def main():
         if "--mcap" in sys.argv:
             try:
                 import mcap.reader  # noqa: F401
-            except ImportError:
-                print("recording: SKIPPED, no package mcap (pip install mcap)")
+                import mcap_ros2.decoder  # noqa: F401
+                import cv2, numpy  # noqa: F401, E401
+            except ImportError as lacking:
+                print(f"recording: SKIPPED, no package {(lacking.name or '').split('.')[0]} (pip install mcap mcap-ros2-support)")
                 sys.exit(77)
             export(replay, os.path.abspath(sys.argv[3]), folder)
         else:
@@ -295,4 +394,5 @@ def main():
     sys.exit(failures > 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

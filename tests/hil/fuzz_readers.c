@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "examples/replay/calibration.h"
+#include "examples/replay/dataset.h"
 #include "examples/replay/picture.h"
 #include "examples/companion/checkpoint.h"
 #include "examples/companion/peer.h"
@@ -28,8 +29,10 @@
 #include "examples/hil/datagrams.h"
 #include "examples/hil/line.h"
 #include "examples/hil/wire.h"
+#include "examples/recording/bytes.h"
 #include "examples/recording/crc.h"
 #include "examples/recording/header.h"
+#include "examples/recording/mcap_reader.h"
 #include "examples/recording/outcome.h"
 #include "examples/recording/reader.h"
 #include "examples/replay/truth.h"
@@ -181,6 +184,28 @@ static int read_recording(uint8_t *data, size_t bytes)
     return taken;
 }
 
+static const char *look(void *user, const mcap_source_t *source, const mcap_message_t *m)
+{
+    (void)user;
+    for (size_t i = 0; i < m->place.bytes; i++) seen += m->data[i];
+    seen += (uint64_t)source->topic[0];
+    return NULL;
+}
+
+static int read_mcap(uint8_t *data, size_t bytes)
+{
+    mcap_reader_t *r;
+    dataset_t *d;
+    vfront_frame_t f;
+    const char *name = as_file(data, bytes);
+    if (mcap_reader_open(&r, name, look, NULL)) return 0;
+    mcap_reader_close(r);
+    if (!mcap_recognises(name) || dataset_open(&d, name, 2, NULL, "none", NULL)) return 0;
+    const int taken = !dataset_read(d, dataset_frames(d) - 1, &f);
+    dataset_close(d);
+    return taken;
+}
+
 static int read_checkpoint(uint8_t *data, size_t bytes)
 {
     checkpoint_t k;
@@ -282,6 +307,111 @@ static size_t make_payload(uint8_t *to, uint32_t type)
 static size_t make_header(uint8_t *to) { return make_payload(to, CHUNK_HEADER); }
 static size_t make_frame(uint8_t *to) { return make_payload(to, CHUNK_FRAME); }
 static size_t make_outcome(uint8_t *to) { return make_payload(to, CHUNK_RESULT); }
+
+/* A file of MCAP: messages of ROS 2 in a chunk without a CRC, and one picture behind it. */
+
+static void put_text(bytes_t *b, const char *text, int is_cdr)
+{
+    bytes_put(b, strlen(text) + (is_cdr ? 1u : 0), 4);
+    for (const char *at = text; *at; at++) bytes_put(b, (uint8_t)*at, 1);
+    if (is_cdr) bytes_put(b, 0, 1);
+}
+
+/** To a multiple behind the four bytes of the head of a message that begins at `from`. */
+static void align(bytes_t *b, size_t from, size_t to)
+{
+    while ((b->used - from) % to) bytes_put(b, 0, 1);
+}
+
+static size_t begin_record(bytes_t *b, int kind)
+{
+    bytes_put(b, (uint64_t)kind, 1);
+    bytes_put(b, 0, 8);
+    return b->used;
+}
+
+static void end_record(bytes_t *b, size_t from)
+{
+    bytes_t length = bytes_of(b->memory + from - 8, 8);
+    bytes_put(&length, b->used - from, 8);
+}
+
+static void put_channel(bytes_t *b, int id, const char *schema, const char *topic)
+{
+    size_t from = begin_record(b, 3);
+    bytes_put(b, (uint64_t)id, 2);
+    put_text(b, schema, 0);
+    put_text(b, "ros2msg", 0);
+    bytes_put(b, 0, 4);
+    end_record(b, from);
+    from = begin_record(b, 4);
+    bytes_put(b, (uint64_t)id, 2);
+    bytes_put(b, (uint64_t)id, 2);
+    put_text(b, topic, 0);
+    put_text(b, "cdr", 0);
+    bytes_put(b, 0, 4);
+    end_record(b, from);
+}
+
+/** Message 1: picture, 2: camera_info, 3: IMU, 4: transform. */
+static void put_message(bytes_t *b, int id, uint32_t t_ns)
+{
+    const size_t record = begin_record(b, 5), from = record + 22 + 4;
+    bytes_put(b, (uint64_t)id, 2);
+    bytes_put(b, 0, 4);
+    bytes_put(b, t_ns, 8);
+    bytes_put(b, t_ns, 8);
+    bytes_put(b, 0x0100, 4);
+    if (id == 4) bytes_put(b, 1, 4);
+    bytes_put(b, 1, 4);
+    bytes_put(b, t_ns, 4);
+    put_text(b, "camera", 1);
+    align(b, from, 4);
+    if (id == 4) put_text(b, "imu", 1);
+    if (id == 1 || id == 2) bytes_put(b, 16, 4);
+    if (id == 1 || id == 2) bytes_put(b, 20, 4);
+    if (id == 1) {
+        put_text(b, "mono8", 1);
+        align(b, from, 1);
+        bytes_put(b, 0, 1);
+        align(b, from, 4);
+        bytes_put(b, 20, 4);
+        bytes_put(b, 320, 4);
+        for (int i = 0; i < 320; i++) bytes_put(b, (uint64_t)i, 1);
+    }
+    if (id == 2) put_text(b, "plumb_bob", 1);
+    if (id == 2) align(b, from, 4);
+    if (id == 2) bytes_put(b, 5, 4);
+    align(b, from, 8);
+    for (int i = 0; id > 1 && i < (id == 2 ? 35 : id == 3 ? 37 : 7); i++) bytes_put_double(b, id == 2 ? 20.0 : 0.5);
+    end_record(b, record);
+}
+
+static size_t make_mcap(uint8_t *to)
+{
+    static const char magic[] = "\x89MCAP0\r\n";
+    bytes_t b = bytes_of(to, RANDOM_BYTES_MAX);
+    memcpy(bytes_take(&b, 8), magic, 8);
+    const size_t chunk = begin_record(&b, 6);
+    for (int i = 0; i < 3; i++) bytes_put(&b, 0, 8);
+    bytes_put(&b, 0, 4);
+    put_text(&b, "", 0);
+    bytes_put(&b, 0, 8);
+    const size_t from = b.used;
+    put_channel(&b, 1, "sensor_msgs/msg/Image", "/a/image_raw");
+    put_channel(&b, 2, "sensor_msgs/msg/CameraInfo", "/a/camera_info");
+    put_channel(&b, 3, "sensor_msgs/msg/Imu", "/imu");
+    put_channel(&b, 4, "tf2_msgs/msg/TFMessage", "/tf_static");
+    for (int id = 1; id <= 4; id++) put_message(&b, id, 1000u * (uint32_t)id);
+    put_message(&b, 3, 9000);
+    bytes_t size = bytes_of(to + chunk + 16, 8), stored = bytes_of(to + from - 8, 8);
+    bytes_put(&size, b.used - from, 8);
+    bytes_put(&stored, b.used - from, 8);
+    end_record(&b, chunk);
+    put_message(&b, 1, 50000);
+    end_record(&b, begin_record(&b, 15));
+    return b.used;
+}
 
 static size_t put(uint8_t *to, const char *text)
 {
@@ -515,6 +645,7 @@ static const struct reader_row {
     {"recording: frame", read_frame, make_frame, 0, 0},
     {"recording: outcome", read_outcome, make_outcome, 0, 0},
     {"recording: file", read_recording, make_stream, 0, 1},
+    {"MCAP", read_mcap, make_mcap, 0, 0},
     {"file of a restart", read_checkpoint, make_checkpoint, 1, 0},
     {"fault script", read_script, make_script, 1, 0},
     {"rig: cameras and IMU", read_rig, make_rig, 1, 0},
@@ -664,6 +795,7 @@ int main(int count, char **word)
     if (file < 0) return 2;
     make_session();
     wait_in_floods();
+    if (!freopen("/dev/null", "w", stderr)) abandon_run(__LINE__); /* notes on damaged files */
     const int code = run_all(bytes_each, only);
     close(file);
     remove(path);
