@@ -27,7 +27,7 @@
 #include "examples/hil/announce.h"
 #include "examples/hil/datagrams.h"
 #include "examples/hil/line.h"
-#include "examples/hil/wire.h"
+#include "examples/recording/wire.h"
 #include "examples/recording/crc.h"
 #include "examples/recording/header.h"
 #include "examples/recording/outcome.h"
