@@ -209,7 +209,7 @@ $(EXAMPLE)/companion/view_page.o: $(EXAMPLE)/companion/view_page.c examples/comp
 	$(CC) $(ALL_CFLAGS) -I. -c $< -o $@
 
 # Bench and board: examples/hil, with parts of the companion and of replay.
-HIL := $(filter-out %/bench.c %/board.c,$(wildcard examples/hil/*.c))
+HIL := $(filter-out %/bench.c %/board.c %/sitl.c,$(wildcard examples/hil/*.c))
 $(EXAMPLE)/hil/parts.a: $(HIL:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
@@ -219,6 +219,10 @@ $(BUILD)/hil-board: GPU_FAULT = $(if $(filter 1,$(CUDA)),$(addprefix -Wl$(comma)
 $(BUILD)/hil-bench $(BUILD)/hil-board: $(BUILD)/hil-%: $(EXAMPLE)/hil/%.o $(EXAMPLE)/hil/parts.a $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(GPU_FAULT) $(FORMAT_LIBS) -lm $(LIBS)
+
+$(BUILD)/sitl-vehicle: $(EXAMPLE)/hil/sitl.o $(EXAMPLE)/hil/parts.a $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB)
+	@echo "  LINK $@"
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 
 $(BUILD)/companion: $(EXAMPLE)/companion/companion.o $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"

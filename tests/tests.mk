@@ -40,7 +40,7 @@ $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(
 
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
 FLYING  := health set_clock signing links view source_gst iio trust odometry timesync sender resume peer link obstacles checkpoint check source_v4l2# parts of the companion
-BENCHED := pilot fuzz_readers# parts of the bench
+BENCHED := pilot sitl fuzz_readers# parts of the bench
 $(FLYING:%=$(TEST)/%): $(TEST)/%: tests/companion/%.c $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter source_v4l2,$*),$(WRAP_VIDEO)) $(if $(filter link,$*),-Wl$(comma)--wrap=write -Wl$(comma)--wrap=ioctl) $(FORMAT_LIBS) $(GST_LIBS) -lcmocka -lm $(LIBS)
@@ -278,7 +278,7 @@ GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(addprefix $(SMALL)/,$(FAULTS) hang 
 # Every config that vfront_cfg.h allows, by the compiler's front end; and what the smallest one links.
 CONFIGS  = tests/house/configs.py "$(CC) -std=c11 $(WARN_C) -Werror" "$(CXX) -std=c++17" $(EMULATE)/kernels
 MONO     = tests/house/mono.sh "$(CC)" $(BUILD)/smallest $(MAKE) $(NM) $(SIZE)
-DOCUMENTED = $(addprefix $(BUILD)/,replay companion hil-bench hil-board)# programs whose options are in a page
+DOCUMENTED = $(addprefix $(BUILD)/,replay companion hil-bench hil-board sitl-vehicle)# programs whose options are in a page
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh $(CC)' 'tests/house/docs.py . $(DOCUMENTED)' 'tests/house/run.sh' 'tests/house/layers.py' 'tests/house/map.sh' 'tests/house/figures.py' 'tests/house/words.py' 'tests/house/budget.py' 'tests/house/constants.py' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
     '$(CONFIGS) --sample' '$(MONO)' 'tests/house/abi.sh $(CC)' 'tests/vio_init/header.sh $(CC) $(CXX) $(if $(filter 1,$(CUDA)),$(NVCC))' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)' 'tests/evidence/requirements.py'
@@ -300,9 +300,9 @@ test-run: $(QUICK) $(if $(CROSS),,$(TEST)/hpp) $(GPU_ONLY) $(EMULATE)/translated
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(BUILD)/worlds $(BUILD)/worlds-rendered $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board $(if $(CROSS),,$(BUILD)/python/libvfront.so $(BUILD)/python/vfront.i)
+slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/sitl-vehicle $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(BUILD)/worlds $(BUILD)/worlds-rendered $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board $(if $(CROSS),,$(BUILD)/python/libvfront.so $(BUILD)/python/vfront.i)
 	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' $(if $(CROSS),,'tests/package/install.sh --found $(CC) $(CXX) $(BUILD) $(SMALL) $(SMALL_CUDA) $(MAKE)') 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' '$(PYTHON) tests/map/loops.py $(MAP)/replay --quick' '$(PYTHON) tests/map/graph.py $(BUILD)/bridge_graph.so --quick' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
-	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/hil.py $(SMALL)/hil-bench $(FAKE)/hil-board --gpu' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' '$(MCAP_PYTHON) tests/examples/bags.py $(BUILD)/replay' $(if $(CROSS),,'$(ROS_PYTHON) tests/package/ros2.py $(BUILD)/replay $(BUILD)' 'tests/package/deb.sh $(CC) $(BUILD) $(MAKE)') \
+	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/hil.py $(SMALL)/hil-bench $(FAKE)/hil-board --gpu' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(PYTHON) tests/hil/sitl.py $(BUILD)/sitl-vehicle $(BUILD)/companion --peer' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' '$(MCAP_PYTHON) tests/examples/bags.py $(BUILD)/replay' $(if $(CROSS),,'$(ROS_PYTHON) tests/package/ros2.py $(BUILD)/replay $(BUILD)' 'tests/package/deb.sh $(CC) $(BUILD) $(MAKE)') \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
@@ -452,8 +452,8 @@ flights: $(BUILD)/replay ## States on rendered flights along recorded trajectori
 	$(PYTHON) tests/examples/flights.py $< --write tests/flights.txt
 
 # Rows of their tables are processes of their own: MORE='--jobs 2 --rows "clean|flip both"', MORE='--only black'. Whole tables are kept in tests/.
-.PHONY: hil fly fly-long fly-real-time fuzz-readers companion-speed
-KEEP = code=$$?; $(if $(MORE),,cp $(BUILD)/$@.txt tests/;) exit $$code
+.PHONY: hil fly fly-long fly-real-time sitl fuzz-readers companion-speed
+KEEP = code=$$?; $(if $(MORE),,[ $$code = 77 ] || cp $(BUILD)/$@.txt tests/;) exit $$code
 FLY  = $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board
 hil: $(BUILD)/hil-bench $(BUILD)/hil-board ## Bench and board over loopback: the whole table of faults, each in lock step; wild bytes; writes tests/hil.txt, build/hil.xml; 15 minutes of a core
 	$(PYTHON) tests/hil/hil.py $^ --full $(BUILD)/$@ $(MORE); $(KEEP)
@@ -463,6 +463,9 @@ fly: $(FLY) ## Closed loop: a quadrotor on ODOMETRY alone under each fault of a 
 
 fly-long: $(FLY) ## Three faults of that table, one that is lost among them, for 5 minutes each; writes tests/fly-long.txt; 8 minutes of a core
 	$(PYTHON) tests/hil/fly.py $^ --full $(BUILD)/$@ --seconds 300 --rows "black both, 30 in 90|camera 1 late by 1|noise of 255" $(MORE); $(KEEP)
+
+sitl: $(BUILD)/sitl-vehicle $(BUILD)/companion ## ArduCopter's firmware in the loop, SITL=path/to/arducopter: companion, rendered cameras, all by MAVLink; each row a flight; writes tests/sitl.txt; 2 hours of two cores
+	$(PYTHON) tests/hil/sitl.py $^ --sitl "$(SITL)" --full $(BUILD)/$@ $(MORE); $(KEEP)
 
 fly-real-time: $(FLY) ## Closed loop as time passes, without a fault and with three of 20 s; writes tests/fly-real-time.txt; 3 minutes, on a machine at rest
 	$(PYTHON) tests/hil/fly.py $^ --full $(BUILD)/$@ --real-time --jobs 1 --rows "clean|black both, 30 in 90|camera 1 late by 1|link loses 30 %" $(MORE); $(KEEP)

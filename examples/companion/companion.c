@@ -265,7 +265,9 @@ static void read_kept(struct companion *c)
     checkpoint_t *k = &c->checkpoint;
     const int has = c->settings.checkpoint && checkpoint_read(c->settings.checkpoint, clock_ns(), k, &reason);
     /* without one the time: two starts in a row have the same once in 256 times */
-    const uint64_t last = has ? k->reset_counter : c->settings.is_fast ? 0 : clock_ns() / SECOND_NS;
+    const uint64_t last = has                                                ? k->reset_counter
+                          : c->settings.is_fast && !c->settings.is_simulated ? 0
+                                                                             : clock_ns() / SECOND_NS;
     links_follow(&links, has ? k : NULL, (uint8_t)last);
     if (!has) memset(k, 0, sizeof *k);
     if (has) links_report(&links, NOTICE_START, SEVERITY_WARNING, "vision: restart %" PRIu32, ++k->restarts);
@@ -594,6 +596,7 @@ int main(int count, char **word)
     if (code != CONTINUE) return code;
     catch_signals();
     if (c.settings.slow > 1) clock_slow(c.settings.slow);
+    if (c.settings.is_simulated) clock_set_ns(0); /* until the simulator gives the time */
     code = open_links(&c);
     if (code == CONTINUE) code = open_source(&c);
     if (code == CONTINUE) code = open_rig(&c);

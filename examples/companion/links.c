@@ -21,10 +21,12 @@ enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 
 #define SILENCE_NS 60000000000u
 #define FIRST_SILENCE_NS 5000000000u /* before it is reported why nothing is sent, then every SILENCE_NS */
 #define OUTLIERS 5                   /* answers in a row that contradict those before: worth a word */
-#define ORIGINS 3                    /* times that the origin is sent to an autopilot */
-#define NAP_NS 20000000u             /* longest sleep of the thread */
-#define LOOK_NS 500000u              /* between two looks for a sample that is waited for */
-#define DRAIN_NS 2000000u            /* longest sleep while a message waits for a link */
+#define ORIGINS                                                                                                        \
+    3 /* times that the origin is sent to an autopilot, a second apart; one that has just begun takes none */
+#define ORIGIN_SECONDS 10 /* between two further ones, until it is armed */
+#define NAP_NS 20000000u  /* longest sleep of the thread */
+#define LOOK_NS 500000u   /* between two looks for a sample that is waited for */
+#define DRAIN_NS 2000000u /* longest sleep while a message waits for a link */
 
 int links_init(links_t *l)
 {
@@ -95,14 +97,15 @@ static void send_origin(links_t *l, int i)
 {
     mavlink_message_t m = {.id = MAVLINK_SET_GPS_GLOBAL_ORIGIN};
     if (!l->peer[i].has_autopilot) l->origins[i] = 0;
-    if (!l->origin.is_set || !l->peer[i].has_autopilot || l->origins[i] == ORIGINS) return;
+    if (!l->origin.is_set || !l->peer[i].has_autopilot) return;
+    const int turn = l->origins[i]++;
+    if (turn >= ORIGINS && (l->peer[i].is_armed || turn % ORIGIN_SECONDS)) return;
     m.as.origin.latitude[0] = l->origin.latitude_e7;
     m.as.origin.longitude[0] = l->origin.longitude_e7;
     m.as.origin.altitude[0] = l->origin.altitude_mm;
     m.as.origin.target_system[0] = l->peer[i].settings.system;
     m.as.origin.time_usec[0] = clock_ns() / 1000u;
     send_to(&l->peer[i], &m);
-    l->origins[i]++;
 }
 
 /** What is due of it to all links. */

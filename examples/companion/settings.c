@@ -19,7 +19,8 @@ static const char help[] =
     "in:\n"
     "  --source WHERE    synthetic, the default: a rendered flight; synthetic:640x400; a data set of replay,\n"
     "                    among them a recording (.vfr); v4l2:0,1: video devices; gst:PIPELINE: GStreamer, with\n"
-    "                    appsink name=cam0, cam1 at its end; cameras need --rig and --imu autopilot or iio\n"
+    "                    appsink name=cam0, cam1 at its end; cameras need --rig and --imu autopilot or iio;\n"
+    "                    sim:HOST:PORT: a simulator in lock step, as sitl-vehicle\n"
     "  --camera-hz N     rate of video devices; 30\n"
     "  --exposure-us N   their exposure time, by half of which stamps are moved to its middle\n"
     "  --readout-us N    from the end of exposure to the stamp, where that is of the end of the frame, as with gst\n"
@@ -261,6 +262,8 @@ int settings_read(struct settings *s, int count, char **word)
     }
     s->delay_sigma_s *= 1e-3;
     s->imu_delay_s *= 1e-3;
+    s->is_simulated = strncmp(s->source, "sim:", 4) == 0;
+    s->is_fast |= s->is_simulated;
     if (s->links && s->is_alone) return message(EXIT_USAGE, "--link none: beside another link");
     if (s->is_alone && s->imu_is_autopilots) return message(EXIT_USAGE, "--link none: no autopilot, no IMU of it");
     if (!s->links && !s->is_alone)

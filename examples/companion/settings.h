@@ -28,7 +28,7 @@ struct settings {
     double rate_hz;
     double delay_sigma_s;
     int system, answers;
-    int has_vision_position, is_fast, quiet, has_carry, is_north, is_alone;
+    int has_vision_position, is_fast, is_simulated, quiet, has_carry, is_north, is_alone;
     int is_check;
     double obstacle_height_m; /* 0: no obstacles */
     int slow;                 /* of the clock; 1: it is the machine's */

@@ -15,6 +15,7 @@ static const source_kind_t *kind_of(const char *where)
 {
     return strncmp(where, "v4l2:", 5) == 0  ? &source_v4l2
            : strncmp(where, "gst:", 4) == 0 ? &source_gst
+           : strncmp(where, "sim:", 4) == 0 ? &source_sim
                                             : &source_dataset;
 }
 

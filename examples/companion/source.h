@@ -7,6 +7,7 @@
  *   v4l2:A[,B]            video devices, by number or path; they fill the library's own input buffers where drivers
  *                         take these
  *   gst:PIPELINE          a GStreamer pipeline that ends in appsinks
+ *   sim:HOST:PORT         a simulator, in lock step: its time is that of the companion's clock
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */

@@ -20,6 +20,6 @@ typedef struct source_kind {
     uint64_t (*skipped)(const void *of);
 } source_kind_t;
 
-extern const source_kind_t source_dataset, source_v4l2, source_gst;
+extern const source_kind_t source_dataset, source_v4l2, source_gst, source_sim;
 
 #endif

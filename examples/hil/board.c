@@ -26,7 +26,7 @@
 #include "datagrams.h"
 #include "gpu_fault.h"
 #include "line.h"
-#include "wire.h"
+#include "examples/recording/wire.h"
 
 #define HEADER_BYTES_MAX (8u << 20) /* with static masks */
 #define OBSTACLE_HEIGHT_M 0.8       /* above and below the vehicle, that is an obstacle */

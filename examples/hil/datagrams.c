@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "examples/recording/bytes.h"
-#include "wire.h"
+#include "examples/recording/wire.h"
 
 #define MARK 0x44524656u     /* "VFRD" */
 #define ROOM_BYTES (8 << 20) /* of the socket, asked for */

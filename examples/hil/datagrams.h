@@ -2,7 +2,7 @@
  *
  * Frames over UDP: a payload in datagrams of DATAGRAM_BYTES, each behind a head of four 32-bit numbers, little-endian:
  * "VFRD", the frame's number, which part it is, bytes of the payload. What does not come is asked for again, over the
- * connection (wire.h).
+ * connection (recording/wire.h).
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */

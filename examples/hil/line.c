@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <string.h>
 
-#include "wire.h"
+#include "examples/recording/wire.h"
 
 #define SAMPLES_MAX (sizeof((line_t *)0)->sample / sizeof(vfront_imu_t))
 #define TRIES_MAX 2000 /* of 1 ms, for a device that takes nothing */

@@ -12,8 +12,8 @@
 #include "examples/companion/clock.h"
 #include "examples/replay/fault_apply.h"
 #include "examples/replay/gyro_queue.h"
-#include "examples/common/pose.h"
 #include "examples/synthetic/renderer.h"
+#include "scene.h"
 #include "session.h"
 
 #define START_NS 1000000000u /* of the first frame */
@@ -21,9 +21,7 @@
 #define ROOM_M 3.6           /* of the hall beside the square: farther away is a wall, or through it */
 #define MESSAGES_MAX 64      /* under way to the pilot */
 #define SAMPLES_MAX 32       /* between two frames */
-#define EXPOSURE_NS 5000000u
 
-static const double lever_m[3] = {0.07, 0.0, 0.02}; /* camera 0, in body axes */
 static char text[700];
 
 /** A message under way. */
@@ -37,8 +35,7 @@ struct run {
     const loop_settings_t *settings;
     loop_t *loop;
     session_t session;
-    synthetic_t *scene;
-    vfront_rig_t rig;
+    scene_t scene;
     fault_injector_t *injector;
     gyro_queue_t queue;
     airframe_t airframe;
@@ -56,9 +53,8 @@ struct run {
     uint32_t samples;
     struct flying flying[MESSAGES_MAX];
     int messages;
-    uint64_t before_ns; /* time since the first frame of the frame before */
-    uint64_t dice;      /* of the link */
-    uint8_t *pixels[VFRONT_CAMERAS];
+    uint64_t before_ns;          /* time since the first frame of the frame before */
+    uint64_t dice;               /* of the link */
     double home_m[3], R_home[9]; /* where it took off, and its yaw there */
     uint32_t takeoffs;
     int quality, is_finite; /* of messages since the frame before */
@@ -193,26 +189,6 @@ static int has_crashed(const struct run *run)
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
-static void draw(struct run *run, uint32_t index, vfront_frame_t *f)
-{
-    double R_cam_imu[9], R_imu_cam[9], R[9], t[3];
-    synthetic_camera_axes(R_cam_imu);
-    for (int i = 0; i < 9; i++) R_imu_cam[i] = R_cam_imu[i % 3 * 3 + i / 3];
-    multiply(R, run->airframe.R_world_body, R_imu_cam);
-    for (int k = 0; k < 3; k++) t[k] = run->airframe.p_m[k] + dot(&run->airframe.R_world_body[3 * k], lever_m);
-    memset(f, 0, sizeof *f);
-    f->t_ns = run->now_ns - EXPOSURE_NS / 2;
-    f->exposure_ns = EXPOSURE_NS;
-    for (int32_t i = 0; i < run->rig.cameras; i++) {
-        vfront_picture_t *p = &f->picture[i];
-        p->width_px = run->settings->width_px;
-        p->height_px = run->settings->height_px;
-        p->pitch_bytes = (uint32_t)p->width_px;
-        p->data = run->pixels[i];
-        synthetic_render_from(run->scene, index, R, t, i, run->pixels[i], (size_t)p->width_px);
-    }
-}
-
 /** Faults of the script for the link. */
 struct link_state {
     int is_lost, has_fault;
@@ -249,7 +225,7 @@ static const char *deliver(struct run *run, vfront_frame_t *frame, uint32_t flip
     memset(&reply, 0, sizeof reply);
     run->sent_ns = clock_ns();
     session_round(&run->session, frame);
-    const char *error = session_send(&run->session, frame, run->rig.cameras, 0, flips);
+    const char *error = session_send(&run->session, frame, run->scene.rig.cameras, 0, flips);
     if (!error) error = await(run, &reply);
     if (error || reply.is_damaged) return error;
     if (!reply.outcome.status || reply.outcome.status == VFRONT_E_IMU) gyro_queue_clear(&run->queue);
@@ -273,7 +249,7 @@ static const char *send(struct run *run, uint32_t index)
     static vfront_imu_t own[SAMPLES_MAX];
     vfront_frame_t frame;
     int deliveries = 1;
-    draw(run, index, &frame);
+    scene_draw(&run->scene, index, &run->airframe, run->now_ns, &frame);
     fly_until(run, (run->now_ns / AIRFRAME_SAMPLE_NS + 1) * AIRFRAME_SAMPLE_NS); /* the sample behind the middle */
     frame.imu = run->sample;
     frame.imu_count = run->samples;
@@ -297,34 +273,6 @@ static const char *send(struct run *run, uint32_t index)
 
 /* ---- open, close ------------------------------------------------------------------------------------------------- */
 
-/** Hall around the square, or around the path to the wall. */
-static void build(struct run *run)
-{
-    static double positions_m[9 * 7 * 3][3];
-    uint32_t count = 0;
-    const int deep = run->settings->has_wall ? 9 : 5;
-    for (int i = 0; i < deep; i++)
-        for (int k = 0; k < 5; k++)
-            for (int h = 0; h < 3; h++) {
-                const double at[3] = {i - 1.0, k - 1.0, 0.5 + 0.5 * h};
-                memcpy(positions_m[count++], at, sizeof at);
-            }
-    synthetic_hall(run->scene, (const double(*)[3])positions_m, count);
-    if (!run->settings->has_wall) return;
-    const double origin[3] = {LOOP_WALL_M, 4.0, 3.0}, across[3] = {0, -7.0, 0}, down[3] = {0, 0, -3.0};
-    synthetic_board(run->scene, origin, across, down);
-}
-
-static void mount(struct run *run)
-{
-    synthetic_rig(run->scene, &run->rig);
-    airframe_imu_noise(&run->rig.imu);
-    for (int32_t i = 0; i < run->rig.cameras; i++) {
-        vfront_camera_t *c = &run->rig.camera[i];
-        for (int k = 0; k < 3; k++) c->t_cam_imu_m[k] -= dot(&c->R_cam_imu[3 * k], lever_m);
-    }
-}
-
 /** In real time: waits for the time of a frame, and notes how late it is. */
 static void keep_pace(struct run *run, uint32_t index)
 {
@@ -340,7 +288,7 @@ static void keep_pace(struct run *run, uint32_t index)
 static const char *connect_board(struct run *run)
 {
     const loop_settings_t *s = run->settings;
-    const char *error = session_open(&run->session, s->board, &s->transports, &run->rig, s->tuning);
+    const char *error = session_open(&run->session, s->board, &s->transports, &run->scene.rig, s->tuning);
     run->session.take = take;
     run->session.context = run;
     return error ? error : session_follow(&run->session, s->restart.has_file, run->now_ns);
@@ -371,16 +319,13 @@ static int be_away(struct run *run, uint32_t index, const char **error)
 static const char *open_run(struct run *run)
 {
     const loop_settings_t *s = run->settings;
-    run->scene = synthetic_open(s->width_px, s->height_px);
+    const double length_m = s->has_wall ? 7.0 : 3.0;
     run->loop->frame = calloc(s->frames ? s->frames : 1, sizeof *run->loop->frame);
-    if (!run->scene || !run->loop->frame) return "no memory for a flight";
+    if (!run->loop->frame) return "no memory for a flight";
     run->loop->room = s->frames;
-    build(run);
-    mount(run);
-    for (int32_t i = 0; i < run->rig.cameras; i++) {
-        run->pixels[i] = malloc((size_t)s->width_px * (size_t)s->height_px);
-        if (!run->pixels[i]) return "no memory for a picture";
-    }
+    const char *error = scene_open(&run->scene, s->width_px, s->height_px, length_m);
+    if (error) return error;
+    if (s->has_wall) scene_add_wall(&run->scene, LOOP_WALL_M);
     airframe_begin(&run->airframe, 0.0, 0.0, s->seed);
     airframe_imu_begin(&run->own, s->seed + 100);
     airframe_imu_begin(&run->camera, s->seed + 200);
@@ -392,7 +337,7 @@ static const char *open_run(struct run *run)
     run->pilot.square_ns = START_NS + (uint64_t)LOOP_FAULT_FRAME * LOOP_FRAME_NS + 1000000000u;
     if (s->restart.away_ms && !s->restart.has_no_pose) run->pilot.silence_ns = LOOP_PATIENCE_NS;
     if (s->restart.hovers) run->pilot.square_ns = UINT64_MAX;
-    const char *error = s->script ? fault_open(&run->injector, s->script, "script", &run->rig) : NULL;
+    if (s->script) error = fault_open(&run->injector, s->script, "script", &run->scene.rig);
     return error ? error : connect_board(run);
 }
 
@@ -400,8 +345,7 @@ static void close_run(struct run *run)
 {
     session_close(&run->session);
     fault_close(run->injector);
-    synthetic_close(run->scene);
-    for (int i = 0; i < VFRONT_CAMERAS; i++) free(run->pixels[i]);
+    scene_close(&run->scene);
 }
 
 const char *loop_run(loop_t *loop, const loop_settings_t *settings)

@@ -13,7 +13,7 @@
 #include "datagrams.h"
 #include "examples/recording/outcome.h"
 #include "line.h"
-#include "wire.h"
+#include "examples/recording/wire.h"
 
 #define SESSION_PENDING 4 /* frames that may be asked for again */
 

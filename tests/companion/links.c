@@ -324,6 +324,22 @@ static void test_orders(void **state)
     end();
 }
 
+/** The origin, which an autopilot that has just begun does not take: three times, then rarely, until it is armed. */
+static void test_origin(void **state)
+{
+    (void)state;
+    begin(3);
+    links.origin = (links_origin_t){.is_set = 1, .latitude_e7 = 474000000};
+    pass(1000, 6000);
+    assert_int_equal(pilot.got[MAVLINK_SET_GPS_GLOBAL_ORIGIN], 3);
+    pass(6000, 33000);
+    assert_int_equal(pilot.got[MAVLINK_SET_GPS_GLOBAL_ORIGIN], 6);
+    pilot.mode = 128;
+    pass(33000, 60000);
+    assert_int_equal(pilot.got[MAVLINK_SET_GPS_GLOBAL_ORIGIN], 6);
+    end();
+}
+
 /** With north PX4 gets LOCAL_NED, beside which it fuses GPS; ArduPilot, which takes nothing else, LOCAL_FRD, and every
  *  message 10 ms old. */
 static void test_frames(void **state)
@@ -421,6 +437,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence), cmocka_unit_test(test_jump),
                                        cmocka_unit_test(test_texts),   cmocka_unit_test(test_orders),
-                                       cmocka_unit_test(test_frames),  cmocka_unit_test(test_summary)};
+                                       cmocka_unit_test(test_origin),  cmocka_unit_test(test_frames),
+                                       cmocka_unit_test(test_summary)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

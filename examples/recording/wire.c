@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "examples/common/message.h"
-#include "examples/recording/bytes.h"
-#include "examples/recording/crc.h"
-#include "examples/recording/frame.h"
+#include "bytes.h"
+#include "crc.h"
+#include "frame.h"
 
 static char failure[300]; /* why a function failed */
 #define FAIL(...) message_print(failure, sizeof failure, __VA_ARGS__)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Connection between bench and board: the chunks of a recording (recording/chunk.h) over TCP, in both directions. Each
+ * Connection between bench and board: the chunks of a recording (chunk.h) over TCP, in both directions. Each
  * begins with RECORDING_MAGIC and a header; what the bench sends could be written to a file and replayed.
  *
  * A connection is taken from one address only. No call waits without a bound, and no memory is taken for what the other
@@ -8,10 +8,10 @@
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call.
  */
-#ifndef HIL_WIRE_H
-#define HIL_WIRE_H
+#ifndef RECORDING_WIRE_H
+#define RECORDING_WIRE_H
 
-#include "examples/recording/chunk.h"
+#include "chunk.h"
 #include "vfront.h"
 
 #define WIRE_TIMEOUT_MS 30000
