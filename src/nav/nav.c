@@ -199,7 +199,7 @@ static void request_own(const struct vf_nav_view *s, enum vf_vio_command command
     g->replaced = n->bank.replaced;
     n->bank.replaced = 0;
     own->command = command;
-    own->from = n->bank.accepted;
+    own->from = n->bank.kept;
     if (command == VF_VIO_CONTINUE) vf_nav_interval(s, n->bank.accepted, &n->own, &own->motion);
     if (command != VF_VIO_BEGIN) return;
     begin_state(s, g);
@@ -221,6 +221,7 @@ void vf_nav_before_step(const struct vf_nav_view *s)
     n->t_ns = s->samples->to_ns;
     n->excluded = has_imu_fault(s) ? n->excluded + (n->excluded < 2) : 0;
     n->vision_only = !s->samples->count || vf_samples_gap(s->samples, VFRONT_IMU_GAP_NS) || !has_imu(s) || n->excluded;
+    if (n->excluded) vf_nav_bank_yield(n);
     reckon(s);
     n->own.next = n->own.carried;
     const enum vf_vio_command command = command_of(s);

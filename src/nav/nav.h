@@ -100,10 +100,10 @@ struct vf_nav_member {
 
 /** The bank of estimators (nav_bank.h). */
 struct vf_nav_bank {
-    uint32_t accepted; /* member whose state is reported: enum vf_bank_member */
-    uint32_t replaced; /* 1: since this frame; the device learns it with the next one */
-    uint32_t disputed; /* 1: another member contradicts it and explains more of the picture */
-    uint32_t reserved;
+    uint32_t accepted;                    /* member whose state is reported: enum vf_bank_member */
+    uint32_t kept;                        /* member whose estimate of the last frame is the accepted one */
+    uint32_t replaced;                    /* 1: since this frame; the device learns it with the next one */
+    uint32_t disputed;                    /* 1: another member contradicts it and explains more of the picture */
     struct vf_nav_member member[VF_BANK]; /* all but the accepted one */
     uint32_t against[VF_BANK];            /* number of frames in a row in which it contradicts the accepted one */
     uint32_t worse[VF_BANK];              /* of these in a row, explaining less of the picture */

@@ -31,6 +31,14 @@ static int runs(const struct vf_nav_view *s)
     return s->geometry.pair.placed && !n->no_gravity && s->request->member[n->bank.accepted].command == VF_VIO_CONTINUE;
 }
 
+void vf_nav_bank_yield(struct vf_nav *n)
+{
+    struct vf_nav_bank *b = &n->bank;
+    if (!b->accepted) return;
+    for (uint32_t i = 0; i < VF_BANK; i++) b->member[i].last.t_ns = 0;
+    b->accepted = VF_BANK_ALL;
+}
+
 void vf_nav_bank_request(const struct vf_nav_view *s)
 {
     struct vf_nav *n = s->nav;
@@ -50,7 +58,7 @@ void vf_nav_bank_request(const struct vf_nav_view *s)
         }
         m->next = m->carried;
         g->command = VF_VIO_CONTINUE;
-        g->from = anew ? b->accepted : i;
+        g->from = anew ? b->kept : i;
         vf_nav_interval(s, i, m, &g->motion);
         if (anew && i < b->accepted) vf_nav_forget_biases(&g->motion, b->accepted == VF_BANK_NO_IMU);
     }
@@ -91,7 +99,7 @@ static void accept(struct vf_nav *n, uint32_t i)
     b->member[b->accepted] = was;
     if (i > b->accepted)
         for (uint32_t k = 0; k < i; k++) b->member[k].last.t_ns = 0; /* begin anew from it */
-    b->accepted = i;
+    b->accepted = b->kept = i;
     b->replaced = 1;
     memset(b->against, 0, sizeof b->against);
     memset(b->worse, 0, sizeof b->worse);
@@ -185,6 +193,7 @@ void vf_nav_bank_keep(const struct vf_nav_view *s)
 {
     struct vf_nav *n = s->nav;
     struct vf_nav_bank *b = &n->bank;
+    b->kept = b->accepted;
     for (uint32_t i = 0; i < VF_BANK; i++) {
         const vfront_nav_t *nav = &s->vio->nav[i];
         struct vf_nav_member *m = &b->member[i];

@@ -28,6 +28,10 @@ int vf_nav_is_finite(const vfront_nav_t *nav);
  */
 void vf_nav_carry(struct vf_nav_member *m, const vfront_nav_t *nav, uint64_t t_ns);
 
+/** Leaves a fault of the IMU to the check that has named it: all members go on from the accepted one, without samples,
+ *  and the member with all measurements is accepted when they return. */
+void vf_nav_bank_yield(struct vf_nav *n);
+
 /** Fills in the requests to the members that are not accepted, after that to the accepted one. */
 void vf_nav_bank_request(const struct vf_nav_view *s);
 
@@ -52,7 +56,7 @@ enum { VF_BANK_ERRORS = VF_NAV_V + VF_AXES };
 /** Time after which a member with fewer measurements begins anew from the accepted one [s]. */
 #define VF_BANK_HORIZON_S 8.0
 /** Time for which a member with samples that were left out must agree before it is accepted [s]. */
-#define VF_BANK_TRIAL_S 1.0
+#define VF_BANK_TRIAL_S 0.5
 
 /** Decides by the states of this frame which member is accepted. Returns 1 if it is another one from now on. */
 int vf_nav_bank_decide(const struct vf_nav_view *s);

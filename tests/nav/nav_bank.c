@@ -195,6 +195,35 @@ static void return_of_forces(void **unused)
     assert_int_equal(state->reset_counter, 2);
 }
 
+/** A fault of the IMU that a check names, while the bank has left it out: the check decides when it ends. The state
+ *  goes on without a jump, from the estimate that was accepted. */
+static void named_fault(void **unused)
+{
+    (void)unused;
+    begin();
+    for (int i = 0; i < 20; i++) (void)step();
+    off_m[VF_BANK_ALL] = 0.5;
+    seen[VF_BANK_ALL] = 5;
+    (void)steps_until(VF_BANK_NO_ACCEL, 9);
+    (void)step();
+    view.imu_fault = VFRONT_IMU_AXES;
+    off_m[VF_BANK_ALL] = 0.0;
+    seen[VF_BANK_ALL] = 100;
+    for (int i = 0; i < 5; i++) {
+        const vfront_nav_t *state = step();
+        assert_int_equal(request.accepted, VF_BANK_ALL);
+        assert_int_equal(request.replaced, 0);
+        assert_int_equal(request.member[VF_BANK_ALL].from, i ? VF_BANK_ALL : VF_BANK_NO_ACCEL);
+        assert_int_equal(request.member[VF_BANK_NO_IMU].from, i ? VF_BANK_NO_IMU : VF_BANK_NO_ACCEL);
+        assert_int_equal(state->state, VFRONT_NAV_STEREO_ONLY);
+        assert_int_equal(state->reset_counter, 1);
+    }
+    view.imu_fault = 0;
+    const vfront_nav_t *state = step();
+    assert_int_equal(state->state, VFRONT_NAV_GOOD);
+    assert_int_equal(state->reset_counter, 1);
+}
+
 /** A moving object: the images contradict the IMU, whose member still explains the rest of the scene. It stays
  *  accepted. While it explains less than half it is disputed, and its covariance covers the other solution. */
 static void moving_object(void **unused)
@@ -290,10 +319,10 @@ static void no_bank(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(agreement),        cmocka_unit_test(wrong_forces),
-                                       cmocka_unit_test(return_of_forces), cmocka_unit_test(moving_object),
-                                       cmocka_unit_test(wrong_rates),      cmocka_unit_test(astray),
-                                       cmocka_unit_test(wrong_tilt),       cmocka_unit_test(no_bank)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agreement),   cmocka_unit_test(wrong_forces),  cmocka_unit_test(return_of_forces),
+        cmocka_unit_test(named_fault), cmocka_unit_test(moving_object), cmocka_unit_test(wrong_rates),
+        cmocka_unit_test(astray),      cmocka_unit_test(wrong_tilt),    cmocka_unit_test(no_bank)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else
