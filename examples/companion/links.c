@@ -159,7 +159,7 @@ static void report_jumps(links_t *l, int i)
     const timesync_t *sync = &l->peer[i].sync;
     const int is_contrary = sync->outliers >= OUTLIERS;
     if (is_contrary && !l->reported_outliers[i]) {
-        snprintf(text, sizeof text, "vision: link %d: contrary TIMESYNC, not taken", i + 1);
+        snprintf(text, sizeof text, "vision: link %u: contrary TIMESYNC, not taken", (uint8_t)(i + 1));
         report(l, NOTICE_JUMP + i, SEVERITY_WARNING, text);
     }
     l->reported_outliers[i] = is_contrary;
