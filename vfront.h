@@ -205,7 +205,7 @@ typedef enum vfront_nav_flags {
     VFRONT_NAV_NO_SCALE = 16,  /* No state: one camera, and no scale yet */
     VFRONT_NAV_DISPUTED = 32,  /* Most of the picture contradicts the IMU: a moving object */
     VFRONT_NAV_ONE_CAMERA = 64, /* Camera 1 contradicts ranges of landmarks, and is left out */
-    VFRONT_NAV_NO_ACCEL = 128, VFRONT_NAV_NO_IMU = 256 /* It contradicts two cameras, and is left out */
+    VFRONT_NAV_NO_ACCEL = 128, VFRONT_NAV_NO_IMU = 256 /* Left out: contradicts two cameras */
 } vfront_nav_flags_t;
 
 /** Source of the state of the IMU. */
@@ -215,7 +215,7 @@ typedef enum vfront_nav_state {
     VFRONT_NAV_GOOD = 2,         /* State by pictures and IMU */
     VFRONT_NAV_COASTING = 3,     /* State by IMU alone for age_ns */
     VFRONT_NAV_LOST = 4,         /* No estimate: the last state, carried on by samples alone */
-    VFRONT_NAV_STEREO_ONLY = 5   /* State by two cameras alone: no IMU, or after VFRONT_IMU_GAP_NS */
+    VFRONT_NAV_STEREO_ONLY = 5   /* By two cameras: no IMU, after VFRONT_IMU_GAP_NS, NO_ACCEL, NO_IMU */
 } vfront_nav_state_t;
 
 /** State of the IMU. Errors, three each: position [m], attitude [rad], velocity [m/s], gyro bias [rad/s], accelerometer

@@ -196,8 +196,8 @@
 
 /** 1: the state of the IMU (vfront_nav_t of a result) can be estimated from IMU samples and tracks, in a sliding window
  *  of fixed size. With VFRONT_STEREO it also uses the tracks' positions in camera 1. 0: it cannot, and the library has
- *  no code or memory for it, except vfront_propagate(). Device memory: 2.9 MB. Pinned memory: 560 KB, only with the
- *  tuning value `failover`. */
+ *  no code or memory for it, except vfront_propagate(). Device memory: 2.9 MB for each of
+ *  VFRONT_MEMBERS. Pinned memory: 560 KB for each, only with the tuning value `failover`. */
 #ifndef VFRONT_VIO
 #define VFRONT_VIO VFRONT_EGO
 #endif

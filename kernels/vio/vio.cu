@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernels of the stage vio: a fixed sequence of launches (src/vio/launch.h). Linearization of landmarks, sums over
- * them, and assembly of the system use all multiprocessors; serial parts are launches of one block. */
+ * them, and assembly of the system use all multiprocessors; serial parts are launches of one block for each member. */
 #include "kernels/kernel.cuh"
 
 #include "vio/vio.h"

@@ -197,7 +197,6 @@ static void request_own(const struct vf_nav_view *s, enum vf_vio_command command
     struct vf_vio_member_request *own = &g->member[n->bank.accepted];
     g->accepted = n->bank.accepted;
     g->replaced = n->bank.replaced;
-    n->bank.replaced = 0;
     own->command = command;
     own->from = n->bank.kept;
     if (command == VF_VIO_CONTINUE) vf_nav_interval(s, n->bank.accepted, &n->own, &own->motion);
@@ -219,7 +218,7 @@ void vf_nav_before_step(const struct vf_nav_view *s)
     if (!s->params->frame) restart(s);
     n->imu = vf_samples_around(s->samples, &n->samples);
     n->t_ns = s->samples->to_ns;
-    n->excluded = has_imu_fault(s) ? n->excluded + (n->excluded < 2) : 0;
+    n->excluded = has_imu_fault(s) ? n->excluded_before + (n->excluded_before < 2) : 0;
     n->vision_only = !s->samples->count || vf_samples_gap(s->samples, VFRONT_IMU_GAP_NS) || !has_imu(s) || n->excluded;
     if (n->excluded) vf_nav_bank_yield(n);
     reckon(s);
@@ -357,7 +356,8 @@ static int disagrees(const vfront_prediction_t *e, const vfront_motion_t *m, int
 static int rejects_imu(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
 {
     const uint32_t relative = r->relative.flags & VFRONT_MOTION_PRIOR, metric = r->metric.flags & VFRONT_MOTION_PRIOR;
-    const int imu_complete = !(r->nav.flags & (VFRONT_NAV_SATURATED | VFRONT_NAV_GAP));
+    const int imu_complete = !(r->nav.flags & (VFRONT_NAV_SATURATED | VFRONT_NAV_GAP)) ||
+                             n->bank.accepted == VF_BANK_NO_ACCEL;
     /* 1: an image motion is good and agrees with the IMU */
     const int refuted = (!relative && r->relative.state == VFRONT_MOTION_GOOD) ||
                         (!metric && r->metric.state == VFRONT_MOTION_GOOD);
@@ -395,7 +395,7 @@ static int is_tilted(const struct vf_nav_view *s, enum vf_vio_command command, c
     struct vf_nav *n = s->nav;
     const uint32_t wrong = VFRONT_IMU_STUCK | VFRONT_IMU_ZERO | VFRONT_IMU_IN_G | VFRONT_IMU_NO_GRAVITY;
     const int continues = command == VF_VIO_CONTINUE && !n->no_gravity && nav->t_ns > n->own.last.t_ns;
-    const int tilted = continues && !n->vision_only && vf_nav_gravity_contradicts(&n->gravity);
+    const int tilted = continues && !n->vision_only && !n->bank.accepted && vf_nav_gravity_contradicts(&n->gravity);
     if (!continues || !n->vision_only) n->gravity.frames = 0;
     if (continues && n->vision_only && !(s->params->imu & wrong))
         vf_nav_gravity_add(&n->gravity, nav, &n->own.last, n->imu, n->samples, s->imu->gravity_m_s2);
@@ -422,6 +422,24 @@ static void replace_state(const struct vf_nav_view *s, vfront_nav_t *nav)
     n->observed_ns = nav->t_ns;
 }
 
+/** Keeps the state of a frame for the next one, ends the estimate if it is lost, and completes the reported covariance
+ *  and flags. What is lost has all of its covariance. */
+static void keep_state(const struct vf_nav_view *s, enum vf_vio_command command, vfront_nav_t *nav)
+{
+    struct vf_nav *n = s->nav;
+    const int lost = nav->state == VFRONT_NAV_LOST;
+    vf_nav_bank_keep(s);
+    if (lost) vf_nav_bank_cover(s, nav);
+    n->own.before = n->own.last;
+    if (command == VF_VIO_BEGIN) n->own.before.t_ns = 0;
+    if (vf_nav_is_finite(nav)) n->own.last = *nav;
+    vf_nav_origin_add(&n->origin, nav);
+    if (lost) restart(s);
+    if (lost) return;
+    vf_nav_bank_cover(s, nav);
+    doubt(n, nav);
+}
+
 /** State to report for a frame without an estimate: vfront_nav_state_t. */
 static uint32_t idle_state(const struct vf_nav_view *s)
 {
@@ -434,6 +452,8 @@ void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vf
     struct vf_nav *n = s->nav;
     const enum vf_vio_command command = (enum vf_vio_command)s->request->member[n->bank.accepted].command;
     if (!is_active(s)) return;
+    n->bank.replaced = 0;
+    n->excluded_before = n->excluded;
     n->moving_object = n->running && command == VF_VIO_CONTINUE && !n->vision_only &&
                        s->vio->summary[n->bank.accepted].moving_object;
     compare_motion(n, r, s->params->rotation_explicit);
@@ -451,16 +471,7 @@ void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vf
     }
     nav->reset_counter = n->resets;
     nav->quality = nav->state == VFRONT_NAV_NONE ? 0 : quality_of(nav);
-    if (command != VF_VIO_NONE) {
-        vf_nav_bank_keep(s);
-        n->own.before = n->own.last;
-        if (command == VF_VIO_BEGIN) n->own.before.t_ns = 0;
-        if (vf_nav_is_finite(nav)) n->own.last = *nav;
-        vf_nav_origin_add(&n->origin, nav);
-        if (nav->state == VFRONT_NAV_LOST) restart(s);
-        vf_nav_bank_cover(s, nav);
-        doubt(n, nav);
-    }
+    if (command != VF_VIO_NONE) keep_state(s, command, nav);
     if (command == VF_VIO_NONE || n->no_gravity) initialise(s, r);
     if (command == VF_VIO_NONE && !n->first.t_ns) initialise_stereo(s, r);
 }

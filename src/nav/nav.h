@@ -100,16 +100,21 @@ struct vf_nav_member {
 
 /** The bank of estimators (nav_bank.h). */
 struct vf_nav_bank {
-    uint32_t accepted;                    /* member whose state is reported: enum vf_bank_member */
-    uint32_t kept;                        /* member whose estimate of the last frame is the accepted one */
-    uint32_t replaced;                    /* 1: since this frame; the device learns it with the next one */
-    uint32_t disputed;                    /* 1: another member contradicts it and explains more of the picture */
+    uint32_t accepted; /* member whose state is reported: enum vf_bank_member */
+    /* member from whose window of the last frame the accepted estimate goes on; another one than `accepted` after
+     * vf_nav_bank_yield() alone */
+    uint32_t kept;
+    uint32_t replaced; /* 1: accepted in the last frame instead of another one, by vf_nav_bank_decide() */
+    uint32_t disputed; /* 1: another member contradicts it and explains over twice as many observations */
     struct vf_nav_member member[VF_BANK]; /* all but the accepted one */
+    uint32_t goes_on[VF_BANK];            /* 1: it had an estimate in the last frame; 0: it begins anew */
+    uint32_t ends[VF_BANK];               /* 1: it begins anew in the next frame, by the decision on this one */
     uint32_t against[VF_BANK];            /* number of frames in a row in which it contradicts the accepted one */
-    uint32_t worse[VF_BANK];              /* of these in a row, explaining less of the picture */
+    /* number of these in a row in which the accepted one explains at least half as much, with smaller residuals */
+    uint32_t worse[VF_BANK];
     /* sums over these frames of observations that it, and that the accepted one accepts */
     double explained[VF_BANK], own_explained[VF_BANK];
-    double age_s[VF_BANK];    /* time since it took the accepted one's estimate over */
+    double age_s[VF_BANK];    /* time since it began anew from the accepted one */
     double agrees_s[VF_BANK]; /* time for which it has agreed with the accepted one */
 };
 
@@ -144,9 +149,10 @@ struct vf_nav {
     /* check of the attitude against gravity, over the frames since IMU samples were last used */
     struct vf_nav_gravity gravity;
     uint32_t unrefuted; /* number of remaining frames in which a dispute is no moving object: VF_NAV_UNREFUTED_FRAMES */
-    uint32_t contradicted;   /* number of consecutive frames whose images disagree with the IMU */
-    uint32_t imu_rejected;   /* number of remaining frames in which IMU samples are ignored */
-    uint32_t excluded;       /* number of frames whose IMU samples are ignored, up to this one: 0, 1, 2 or more */
+    uint32_t contradicted; /* number of consecutive frames whose images disagree with the IMU */
+    uint32_t imu_rejected; /* number of remaining frames in which IMU samples are ignored */
+    /* number of frames whose IMU samples are ignored, up to this one, up to the last one: 0, 1, 2 or more */
+    uint32_t excluded, excluded_before;
     uint32_t prediction_off; /* number of remaining frames in which no camera motion is predicted */
     /* predicted camera motion of this frame, even if not passed to predict; source 0: none */
     vfront_prediction_t expected;

@@ -35,8 +35,17 @@ void vf_nav_bank_yield(struct vf_nav *n)
 {
     struct vf_nav_bank *b = &n->bank;
     if (!b->accepted) return;
-    for (uint32_t i = 0; i < VF_BANK; i++) b->member[i].last.t_ns = 0;
+    memset(b->goes_on, 0, sizeof b->goes_on);
     b->accepted = VF_BANK_ALL;
+}
+
+/** Begins member i anew from the accepted one. Changes nothing if it is called again before the step. */
+static void begin_anew(struct vf_nav *n, uint32_t i)
+{
+    struct vf_nav_bank *b = &n->bank;
+    b->member[i] = n->own;
+    b->age_s[i] = b->agrees_s[i] = b->explained[i] = b->own_explained[i] = 0.0;
+    b->against[i] = b->worse[i] = 0;
 }
 
 void vf_nav_bank_request(const struct vf_nav_view *s)
@@ -48,14 +57,10 @@ void vf_nav_bank_request(const struct vf_nav_view *s)
         struct vf_vio_member_request *g = &s->request->member[i];
         if (i == b->accepted) continue;
         g->command = VF_VIO_NONE;
-        if (!runs(s)) m->last.t_ns = 0;
+        if (!runs(s)) b->goes_on[i] = 0;
         if (!runs(s)) continue;
-        const int anew = !m->last.t_ns;
-        if (anew) {
-            *m = n->own;
-            b->age_s[i] = b->agrees_s[i] = 0.0;
-            b->against[i] = b->worse[i] = 0;
-        }
+        const int anew = !b->goes_on[i];
+        if (anew) begin_anew(n, i);
         m->next = m->carried;
         g->command = VF_VIO_CONTINUE;
         g->from = anew ? b->kept : i;
@@ -98,12 +103,14 @@ static void accept(struct vf_nav *n, uint32_t i)
     n->own = b->member[i];
     b->member[b->accepted] = was;
     if (i > b->accepted)
-        for (uint32_t k = 0; k < i; k++) b->member[k].last.t_ns = 0; /* begin anew from it */
+        for (uint32_t k = 0; k < i; k++) b->ends[k] = 1; /* begin anew from it */
     b->accepted = b->kept = i;
     b->replaced = 1;
     memset(b->against, 0, sizeof b->against);
     memset(b->worse, 0, sizeof b->worse);
     memset(b->agrees_s, 0, sizeof b->agrees_s);
+    memset(b->explained, 0, sizeof b->explained);
+    memset(b->own_explained, 0, sizeof b->own_explained);
 }
 
 /** 1 if a member with more measurements than i explains enough of this frame's picture. */
@@ -126,7 +133,7 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
     double d[VF_BANK_ERRORS];
     separation(own, other, d);
     const int contradicts = largest(d, own, other, 0, VF_BANK_ERRORS) > VF_BANK_CHI2,
-              tilted = i == VF_BANK_NO_ACCEL && largest(d, own, other, VF_NAV_W, VF_NAV_V) > VF_BANK_CHI2 &&
+              tilted = i == VF_BANK_NO_ACCEL && largest(d, own, other, VF_NAV_W, VF_NAV_W + 2) > VF_BANK_CHI2 &&
                        other->residual_mean_square <= own->residual_mean_square;
     b->age_s[i] += dt_s;
     b->against[i] = contradicts ? b->against[i] + 1 : 0;
@@ -135,7 +142,7 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
     if (i < b->accepted) { /* on trial: it uses samples that were left out */
         b->agrees_s[i] = contradicts || 2.0 * accepted < own_accepted || s->nav->vision_only ? 0.0
                                                                                              : b->agrees_s[i] + dt_s;
-        if (contradicts && 2.0 * accepted < own_accepted) b->member[i].last.t_ns = 0;
+        if (contradicts && 2.0 * accepted < own_accepted) b->ends[i] = 1;
         return b->agrees_s[i] >= VF_BANK_TRIAL_S;
     }
     if (contradicts && 2.0 * own_accepted < accepted) b->disputed = 1;
@@ -147,13 +154,21 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
     return b->own_explained[i] < VF_BANK_LEFT * b->explained[i] || tilted;
 }
 
-/** Ends the estimate of a member with fewer measurements that contradicts the accepted one without explaining more, or
- *  that is old and agrees: it begins anew from the accepted one. */
+/** Has a member begin anew from the accepted one: one with fewer measurements if it has gone astray, or is old and
+ *  agrees; one on trial if it is old and contradicts; any if it is twice as old, but in a dispute. */
 static void renew(struct vf_nav *n, uint32_t i)
 {
     struct vf_nav_bank *b = &n->bank;
-    if (i < b->accepted) return;
-    if (b->worse[i] > VF_BANK_FRAMES || (b->age_s[i] > VF_BANK_HORIZON_S && !b->against[i])) b->member[i].last.t_ns = 0;
+    const int old = b->age_s[i] > VF_BANK_HORIZON_S, very_old = b->age_s[i] > 2.0 * VF_BANK_HORIZON_S;
+    if (i < b->accepted ? old && b->against[i] : b->worse[i] > VF_BANK_FRAMES || (old && !b->against[i]))
+        b->goes_on[i] = 0;
+    if (very_old && !b->disputed) b->goes_on[i] = 0;
+}
+
+/** 1 if member i had a finite state in this frame. */
+static int has_state(const struct vf_nav_view *s, uint32_t i)
+{
+    return s->request->member[i].command != VF_VIO_NONE && vf_nav_is_finite(&s->vio->nav[i]);
 }
 
 int vf_nav_bank_decide(const struct vf_nav_view *s)
@@ -162,11 +177,11 @@ int vf_nav_bank_decide(const struct vf_nav_view *s)
     struct vf_nav_bank *b = &n->bank;
     const double dt_s = (double)s->params->dt_ns * 1e-9;
     b->disputed = 0;
-    if (!runs(s)) return 0;
+    memset(b->ends, 0, sizeof b->ends);
+    if (!runs(s) || n->excluded) return 0;
     for (uint32_t i = 0; i < VF_BANK; i++) {
-        if (i == b->accepted || s->request->member[i].command == VF_VIO_NONE) continue;
-        if (!vf_nav_is_finite(&s->vio->nav[i])) continue;
-        if (!compare(s, i, dt_s)) continue;
+        if (i == b->accepted || !has_state(s, i)) continue;
+        if (has_state(s, b->accepted) && !compare(s, i, dt_s)) continue;
         accept(n, i);
         return 1;
     }
@@ -177,16 +192,18 @@ void vf_nav_bank_cover(const struct vf_nav_view *s, vfront_nav_t *nav)
 {
     const struct vf_nav_bank *b = &s->nav->bank;
     const vfront_nav_t *own = &s->vio->nav[b->accepted];
-    double d[VF_BANK_ERRORS];
+    double most = VF_BANK_COVER_CHI2, d[VF_BANK_ERRORS], of_most[VF_BANK_ERRORS] = {0.0};
     if (!runs(s)) return;
     for (uint32_t i = b->accepted + 1; i < VF_BANK; i++) {
-        if (s->request->member[i].command == VF_VIO_NONE || !vf_nav_is_finite(&s->vio->nav[i]) || b->worse[i]) continue;
+        if (!has_state(s, i) || b->worse[i]) continue;
         separation(own, &s->vio->nav[i], d);
-        if (largest(d, own, &s->vio->nav[i], 0, VF_BANK_ERRORS) < VF_BANK_COVER_CHI2) continue;
-        for (int r = 0; r < VF_BANK_ERRORS; r++)
-            for (int c = r; c < VF_BANK_ERRORS; c++) nav->covariance[vf_nav_index(r, c)] += d[r] * d[c];
-        return;
+        const double square = largest(d, own, &s->vio->nav[i], 0, VF_BANK_ERRORS);
+        if (square < most) continue;
+        most = square;
+        memcpy(of_most, d, sizeof d);
     }
+    for (int r = 0; r < VF_BANK_ERRORS; r++)
+        for (int c = r; c < VF_BANK_ERRORS; c++) nav->covariance[vf_nav_index(r, c)] += of_most[r] * of_most[c];
 }
 
 void vf_nav_bank_keep(const struct vf_nav_view *s)
@@ -197,10 +214,9 @@ void vf_nav_bank_keep(const struct vf_nav_view *s)
     for (uint32_t i = 0; i < VF_BANK; i++) {
         const vfront_nav_t *nav = &s->vio->nav[i];
         struct vf_nav_member *m = &b->member[i];
-        if (i == b->accepted || s->request->member[i].command == VF_VIO_NONE || !m->last.t_ns) continue;
+        b->goes_on[i] = i != b->accepted && has_state(s, i) && !b->ends[i];
+        if (!b->goes_on[i]) continue;
         m->before = m->last;
-        m->last.t_ns = 0;
-        if (!vf_nav_is_finite(nav)) continue;
         m->last = *nav;
         vf_nav_carry(m, nav, n->t_ns);
         renew(n, i);

@@ -5,15 +5,15 @@
  * Out     requests to the members; the accepted one; what is added to the covariance of its state
  * Rule    The separation of two members is the difference of their states. On each axis it has at most the larger of
  *         their variances, as one uses part of the other's measurements; beyond VF_BANK_CHI2 they contradict each
- *         other. Either IMU samples lie, or images do, as those of a moving object: a member without the lying samples
- *         explains the whole picture, the accepted one little of it (VF_BANK_LEFT). An object leaves the rest of the
- *         scene to the accepted one. Of members that explain the picture the one with most measurements is accepted.
- *         Tilt: gyro and cameras alone contradict it only if the accelerometer is wrong.
- *         What is left out is tried on: the member with all samples begins anew from the accepted one, with unknown
- *         biases, and is accepted again once it has agreed for VF_BANK_TRIAL_S.
- *         A member with fewer measurements begins anew from the accepted one every VF_BANK_HORIZON_S; earlier if it
- *         contradicts and explains the picture less well: then it has gone astray itself.
- *         The covariance of the reported state has a separation beyond VF_BANK_COVER_CHI2, too, but of one gone astray.
+ *         other. The cause is a faulty IMU or a moving object. A member without the faulty samples explains the whole
+ *         picture, the accepted one little of it (VF_BANK_LEFT). An object leaves the rest of the scene to the accepted
+ *         one. Of members that explain the picture the one with most measurements is accepted. Tilt: gyro and cameras
+ *         alone contradict it only if the accelerometer is wrong. Measurements that were left out are tested again: the
+ *         member with all samples begins anew from the accepted one, with unknown biases, and is accepted again once it
+ *         has agreed for VF_BANK_TRIAL_S. A member with fewer measurements begins anew from the accepted one every
+ *         VF_BANK_HORIZON_S; earlier if it contradicts while the accepted one explains at least half as much, with
+ *         smaller residuals: then it has gone astray itself. The largest separation beyond VF_BANK_COVER_CHI2 is added
+ *         to the reported covariance, except that of a member gone astray.
  * Source  M. Joerger, B. Pervan, Solution separation and chi-squared RAIM (2014): separations of subset solutions.
  */
 #ifndef VF_NAV_BANK_H
@@ -28,8 +28,8 @@ int vf_nav_is_finite(const vfront_nav_t *nav);
  */
 void vf_nav_carry(struct vf_nav_member *m, const vfront_nav_t *nav, uint64_t t_ns);
 
-/** Leaves a fault of the IMU to the check that has named it: all members go on from the accepted one, without samples,
- *  and the member with all measurements is accepted when they return. */
+/** Called when an IMU check reports a fault: accepts the member with all measurements, which goes on from the accepted
+ *  estimate. All members then run without samples; when the check ends, samples count without a trial. */
 void vf_nav_bank_yield(struct vf_nav *n);
 
 /** Fills in the requests to the members that are not accepted, after that to the accepted one. */

@@ -6,7 +6,7 @@
  * kernels read.
  *
  * Cost    writes per frame: 108 bytes a key point of camera 0, 64 a track, 8 for each of VFRONT_TRACKS, 1.6 KB a new
- *         template; with a state of the estimator 230 KB more (landmarks 105, prior 103, frames 18), also if its
+ *         template; with a state of the estimator 280 KB more for each member of the bank, also if its
  *         window is not full. The prior's matrix is written whole, because initially it is not exactly symmetric
  * Safety: a frame writes only the set of its own parity, and templates only of features that had none. A frame that
  * fails half way therefore leaves all data of the previous frame intact (tracking/track.h).

@@ -43,9 +43,9 @@ struct vf_vio_member_request {
 
 /** Request of the host to the estimator for a step, in pinned memory. */
 struct vf_vio_request {
-    uint32_t accepted;                               /* member whose state is the result's */
-    uint32_t replaced;                               /* 1: in the previous frame it was another one's */
-    vfront_nav_t first;                              /* BEGIN: initial state */
+    uint32_t accepted;  /* member whose state is the result's */
+    uint32_t replaced;  /* 1: the reported state jumped to another member's in the previous frame: motion chains end */
+    vfront_nav_t first; /* BEGIN: initial state */
     double information[VF_VIO_FIRST * VF_VIO_FIRST]; /* BEGIN: that of `first` and of the mounting */
     struct vf_vio_rig rig;
     vfront_imu_noise_t noise;

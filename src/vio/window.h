@@ -301,7 +301,7 @@ struct vf_vio_window {
     double stereo_check_off_s; /* remaining time of the exclusion of camera 1 [s]; at most 0: none (stereo_check.h) */
     double stereo_check_contrary_s; /* time for which camera 1 has been inconsistent without a break [s] */
     uint32_t observed;              /* number of landmarks that the newest frame observes, including new ones */
-    struct vf_vio_carried carried;  /* values that the next IMU interval starts from; only for vf_vio_step() */
+    struct vf_vio_carried carried;  /* values that the next IMU interval starts from; only for tests */
     struct vf_vio_stationary stationary;
     struct vf_vio_slot slot[VF_VIO_FRAMES];
     struct vf_landmark landmark[VF_VIO_LANDMARKS];

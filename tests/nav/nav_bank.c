@@ -85,8 +85,12 @@ static vfront_nav_t state_of(int i)
 static const vfront_nav_t *step(void)
 {
     static vfront_result_t r;
+    static struct vf_vio_request first;
     give_samples(nav.t_ns, nav.t_ns + FRAME_NS);
     vf_nav_before_step(&view);
+    first = request;
+    vf_nav_before_step(&view); /* as after a GPU that failed in this step */
+    assert_memory_equal(&request, &first, sizeof first);
     assert_int_equal(nav.t_ns, samples.to_ns);
     r = result;
     memset(report.nav, 0, sizeof report.nav);
@@ -224,6 +228,41 @@ static void named_fault(void **unused)
     assert_int_equal(state->reset_counter, 1);
 }
 
+/** A member on trial that contradicts while it explains enough of the picture begins anew once it is old. */
+static void stubborn(void **unused)
+{
+    (void)unused;
+    begin();
+    for (int i = 0; i < 20; i++) (void)step();
+    off_m[VF_BANK_ALL] = 0.5;
+    seen[VF_BANK_ALL] = 5;
+    (void)steps_until(VF_BANK_NO_ACCEL, 9);
+    seen[VF_BANK_ALL] = 60;
+    for (int i = 0; i < 2; i++) (void)step();
+    int n = 0;
+    for (; n < 400 && request.member[VF_BANK_ALL].from == VF_BANK_ALL; n++) (void)step();
+    REQUIRE(abs(n - (int)(VF_BANK_HORIZON_S * 1e9 / FRAME_NS)) <= 3, "begins anew after %d frames\n", n);
+    assert_int_equal(nav.bank.accepted, VF_BANK_NO_ACCEL);
+}
+
+/** A state that is lost has the separation, too: what goes on from it is as uncertain. One that is not finite is
+ *  replaced by the first that is. */
+static void lost(void **unused)
+{
+    (void)unused;
+    for (int finite = 0; finite < 2; finite++) {
+        begin();
+        for (int i = 0; i < 20; i++) (void)step();
+        off_m[VF_BANK_ALL] = finite ? 0.5 : NAN;
+        nav.diverged = VF_NAV_DIVERGED_FRAMES - 1;
+        square[VF_BANK_ALL] = 2.0 * VF_NAV_DIVERGED_COST;
+        const vfront_nav_t *state = step();
+        assert_int_equal(state->state, finite ? VFRONT_NAV_LOST : VFRONT_NAV_STEREO_ONLY);
+        assert_int_equal(nav.bank.accepted, finite ? VF_BANK_ALL : VF_BANK_NO_ACCEL);
+        if (finite) assert_true(nav.own.last.covariance[0] >= 0.25 && state->covariance[0] >= 0.25);
+    }
+}
+
 /** A moving object: the images contradict the IMU, whose member still explains the rest of the scene. It stays
  *  accepted. While it explains less than half it is disputed, and its covariance covers the other solution. */
 static void moving_object(void **unused)
@@ -320,9 +359,10 @@ static void no_bank(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agreement),   cmocka_unit_test(wrong_forces),  cmocka_unit_test(return_of_forces),
-        cmocka_unit_test(named_fault), cmocka_unit_test(moving_object), cmocka_unit_test(wrong_rates),
-        cmocka_unit_test(astray),      cmocka_unit_test(wrong_tilt),    cmocka_unit_test(no_bank)};
+        cmocka_unit_test(agreement),     cmocka_unit_test(wrong_forces), cmocka_unit_test(return_of_forces),
+        cmocka_unit_test(named_fault),   cmocka_unit_test(stubborn),     cmocka_unit_test(lost),
+        cmocka_unit_test(moving_object), cmocka_unit_test(wrong_rates),  cmocka_unit_test(astray),
+        cmocka_unit_test(wrong_tilt),    cmocka_unit_test(no_bank)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

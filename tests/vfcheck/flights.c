@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nav/nav_interval.h"
 #include "vio/imu_interval.h"
 #include "vio/vio.h"
 #include "vio/vision_only.h"
@@ -30,6 +31,7 @@ static struct vf_vio_memory *host, *device, *copied;
 static struct vf_observe_memory *seen, *seen_device;
 static struct vf_vio_request *request, *request_device;
 static uint64_t *clock_device;
+static int has_run[VF_BANK]; /* members with an estimate in the last step */
 static cudaStream_t stream;
 
 static void open_flights(void)
@@ -75,7 +77,7 @@ static const char *part_of(const void *x, const void *y, size_t bytes, const str
                            size_t *at)
 {
     const uint8_t *a = (const uint8_t *)x, *b = (const uint8_t *)y;
-    const char *name = NULL;
+    const char *name = part[0].name;
     if (!memcmp(a, b, bytes)) return NULL;
     for (*at = 0; a[*at] == b[*at];) (*at)++;
     for (size_t i = 0; i < parts; i++)
@@ -175,21 +177,32 @@ static void draw_observations(enum kind kind, int rows, int i, const struct flig
     }
 }
 
-/** Requests to the other members: without forces or without IMU samples from their own last state, in some steps none,
- *  in some from another member's state. carried: of member 0. */
+/** Requests to the other members, in the last two forms of a step: without forces by the motion of member 0, without
+ *  samples from the state that goes on. In some steps none; in some a member goes on from another one's estimate. A
+ *  number above 0 of a member that ran in the step before lets member 0 go on from it. */
 static void request_others(int step, const struct vf_vio_carried *carried, const vfront_imu_noise_t *noise,
                            uint64_t t_ns)
 {
+    uint32_t ran = 0;
+    for (uint32_t i = 0; i < VF_BANK; i++) ran |= (uint32_t)(step > 1 && has_run[i]) << i;
     request->accepted = step % 5 == 4 ? (uint32_t)(step % VF_BANK) : 0;
-    for (int i = 1; i < VF_BANK; i++) {
+    for (uint32_t i = 0; i < VF_BANK; i++) {
         struct vf_vio_member_request *own = &request->member[i];
-        const struct vf_vio_window *w = &host->window[(step + 1) % 2][i];
-        const int ran = own->command != VF_VIO_NONE;
-        own->command = step == 1 || (step + i) % 11 == 0 ? VF_VIO_NONE : VF_VIO_CONTINUE;
-        own->from = ran && (step + i) % 7 ? (uint32_t)i : 0;
-        if (own->from != (uint32_t)i) w = &host->window[(step + 1) % 2][0];
-        vf_vio_vision_only_interval(&own->motion, carried, noise, w->slot[w->newest].value.q, w->slot[w->newest].rate,
-                                    t_ns);
+        const uint32_t other = (i + 1) % VF_BANK;
+        if (i) own->command = step == 1 || (step + (int)i) % 11 == 0 ? VF_VIO_NONE : VF_VIO_CONTINUE;
+        own->from = ran >> i & 1 ? i : 0;
+        if ((step + (int)i) % 7 == 0 && ran >> other & 1) own->from = other;
+        has_run[i] = own->command != VF_VIO_NONE;
+        const struct vf_vio_window *w = &host->window[(step + 1) % 2][own->from];
+        const struct vf_vio_slot *last = &w->slot[w->newest];
+        if (i == VF_BANK_NO_ACCEL && request->member[0].motion.motion.dt_s > 0.0) {
+            own->motion = request->member[0].motion;
+            vf_nav_drop_forces(&own->motion.motion, last->value.q, noise->gravity_m_s2);
+            own->motion.motion.flags |= VFRONT_NAV_GAP;
+            vf_inertial_whitening_of(&own->motion.whitening, &own->motion.motion, noise);
+        } else if (i) {
+            vf_vio_vision_only_interval(&own->motion, carried, noise, last->value.q, last->rate, t_ns);
+        }
     }
 }
 
