@@ -253,7 +253,7 @@ static void lost(void **unused)
     for (int finite = 0; finite < 2; finite++) {
         begin();
         for (int i = 0; i < 20; i++) (void)step();
-        off_m[VF_BANK_ALL] = finite ? 0.5 : NAN;
+        off_m[VF_BANK_ALL] = finite ? 0.5 : (double)NAN;
         nav.diverged = VF_NAV_DIVERGED_FRAMES - 1;
         square[VF_BANK_ALL] = 2.0 * VF_NAV_DIVERGED_COST;
         const vfront_nav_t *state = step();

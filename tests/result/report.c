@@ -440,7 +440,7 @@ static void random_vio(void)
     scribble(memory.vio.summary, sizeof memory.vio.summary);
     scribble(&memory.observe, sizeof memory.observe);
     memory.observe.count = (uint32_t)between(1, VF_VIO_OBSERVATIONS);
-    memory.vio.request.accepted = roll(VF_BANK);
+    memory.vio.request.accepted = (uint32_t)roll(VF_BANK);
     memory.vio.request.member[memory.vio.request.accepted].command = roll(2) ? VF_VIO_CONTINUE : VF_VIO_NONE;
 #endif
 }
