@@ -148,7 +148,7 @@ static void report_silence(links_t *l, int i, uint64_t now_ns)
     if (!reason || !due_ns) l->silence_ns[i] = reason ? now_ns + FIRST_SILENCE_NS : 0;
     if (!reason || !due_ns || now_ns < due_ns) return;
     l->silence_ns[i] = now_ns + SILENCE_NS;
-    snprintf(text, sizeof text, "vision: link %d silent: %s", i + 1, reason);
+    snprintf(text, sizeof text, "vision: link %u silent: %s", (uint8_t)(i + 1), reason);
     report(l, NOTICE_STAMPS + i, SEVERITY_WARNING, text);
 }
 

@@ -12,6 +12,7 @@
 
 #include "examples/common/message.h"
 #include "examples/common/pose.h"
+#include "examples/recording/wire.h"
 
 #define MAGIC 18458u
 #define DATAGRAM_BYTES (8u + 2u * JSON_PHYSICS_OUTPUTS)
@@ -59,14 +60,18 @@ static void answer(json_physics_t *j)
 
 int json_physics_receive(json_physics_t *j, int timeout_ms)
 {
-    for (;;) {
+    uint64_t now_ns = wire_now_ns();
+    const uint64_t end_ns = now_ns + (uint64_t)timeout_ms * 1000000u;
+    for (; now_ns <= end_ns; now_ns = wire_now_ns()) {
         struct pollfd p = {.fd = j->fd, .events = POLLIN};
+        struct sockaddr_in from;
         uint8_t datagram[256];
         uint32_t count;
-        socklen_t length = sizeof j->firmware;
-        if (poll(&p, 1, timeout_ms) <= 0) return 0;
-        const ssize_t n = recvfrom(j->fd, datagram, sizeof datagram, 0, (struct sockaddr *)&j->firmware, &length);
+        socklen_t length = sizeof from;
+        if (poll(&p, 1, (int)((end_ns - now_ns) / 1000000u) + 1) <= 0) return 0;
+        const ssize_t n = recvfrom(j->fd, datagram, sizeof datagram, 0, (struct sockaddr *)&from, &length);
         if (n < 0 || !json_physics_parse(j, datagram, (size_t)n, &count)) continue;
+        j->firmware = from;
         if (j->has_count && count == j->count && j->line_bytes) {
             answer(j);
             continue;
@@ -76,6 +81,7 @@ int json_physics_receive(json_physics_t *j, int timeout_ms)
         j->count = count;
         return 1;
     }
+    return 0;
 }
 
 int json_physics_write(char line[JSON_PHYSICS_LINE], uint64_t t_ns, const vfront_imu_t *imu, const airframe_t *a)

@@ -32,7 +32,7 @@ typedef struct json_physics {
 const char *json_physics_open(json_physics_t *physics, uint16_t port);
 void json_physics_close(json_physics_t *physics);
 
-/** Next servo outputs. What is asked for again is answered as before. Returns 0 if none come within timeout_ms. */
+/** Next servo outputs. What is asked for again is answered as before. Returns 0 after timeout_ms, whatever comes. */
 int json_physics_receive(json_physics_t *physics, int timeout_ms);
 
 /** Servo outputs and rate of a datagram. Returns 0: it is none. */

@@ -69,6 +69,13 @@ static const char *topics_of(const char *where)
     return at ? at + 1 : NULL;
 }
 
+/** FILE alone of FILE@TOPICS. Returns its length, which may be more than fits. */
+static int without_topics(char path[PATH_BYTES], const char *where)
+{
+    const char *topics = topics_of(where);
+    return snprintf(path, PATH_BYTES, "%.*s", topics ? (int)(topics - 1 - where) : (int)strlen(where), where);
+}
+
 /** A file of a kind in a folder. Returns how many there are. */
 static int find_files(char path[PATH_BYTES], const char *folder, const char *ending)
 {
@@ -85,10 +92,7 @@ static int find_files(char path[PATH_BYTES], const char *folder, const char *end
 
 int dataset_names_mcap(char path[PATH_BYTES], const char *where)
 {
-    const char *topics = topics_of(where);
-    const int length = topics ? (int)(topics - 1 - where) : (int)strlen(where);
-    if (length >= PATH_BYTES) return 0;
-    snprintf(path, PATH_BYTES, "%.*s", length, where);
+    if (without_topics(path, where) >= PATH_BYTES) return 0;
     if (dataset_holds(path, "metadata.yaml")) {
         char folder[PATH_BYTES];
         memcpy(folder, path, sizeof folder);
@@ -276,11 +280,11 @@ static const char *choose_given(struct mcap_set *set, const char *topics, int32_
     for (const char *at = topics; *at;) {
         const size_t length = strcspn(at, ",");
         const struct topic *t = find_topic(set, at, length);
-        const int is_picture = t && (t->kind == IMAGE || t->kind == COMPRESSED);
-        if (!t || (!is_picture && t->kind != SAMPLES))
+        const int is_picture = t && t->messages; /* those in CDR are counted */
+        if (!is_picture && !(t && t->samples))
             return dataset_fail("%s: no pictures or IMU samples of %.*s; its topics: %s", set->path, (int)length, at,
                                 list_topics(set));
-        if (t->kind == SAMPLES) set->imu = t;
+        if (!is_picture) set->imu = t;
         if (is_picture && count < *cameras) set->camera[count++] = t;
         at += length + (at[length] == ',');
     }
@@ -505,17 +509,18 @@ static const char *list_pictures(struct picture_list *s, const struct topic *t, 
 static const char *find_file(struct mcap_set *set, const char *where)
 {
     static const char convert[] = "replay reads it as MCAP: pip install rosbags, then rosbags-convert --src";
-    char other[PATH_BYTES];
+    char given[PATH_BYTES], other[PATH_BYTES];
     const char *path = set->path;
     dataset_names_mcap(set->path, where);
-    if (dataset_holds(where, "metadata.yaml") && find_files(other, where, ".mcap") > 1)
-        return dataset_fail("%s: %d .mcap files: give one of them", where, find_files(other, where, ".mcap"));
+    without_topics(given, where);
+    if (dataset_holds(given, "metadata.yaml") && find_files(other, given, ".mcap") > 1)
+        return dataset_fail("%s: %d .mcap files: give one of them", given, find_files(other, given, ".mcap"));
     if (mcap_recognises(path)) return NULL;
     FILE *file = fopen(path, "rb");
     const int first = file ? fgetc(file) : EOF;
     if (file) fclose(file);
     return dataset_fail("%s: %s; %s %s --dst NEW --dst-storage mcap", path,
-                        first == '#' ? "a bag of ROS 1" : "a bag of ROS 2 in SQLite", convert, where);
+                        first == '#' ? "a bag of ROS 1" : "a bag of ROS 2 in SQLite", convert, given);
 }
 
 static const char *open_set(struct dataset *d, struct mcap_set *set, const char *where)

@@ -207,6 +207,10 @@ def check_bags(replay, folder, wanted):
         done = convert(folder / name, folder / f"{name}-new")
         check(f"{name} is converted", done.returncode == 0, done.stdout + done.stderr)
         same(f"{name}, converted", replay, folder, folder / f"{name}-new", wanted)
+    (folder / "mcap/more.mcap").write_bytes((folder / "none.mcap").read_bytes())
+    for topics in ("", "@/left/image_raw"):
+        code, _, said = run(replay, f"{folder / 'mcap'}{topics}")
+        check(f"two files in a folder{topics}", code == 1 and f"{folder / 'mcap'}: 2 .mcap files: give one of them" in said, (code, said))
 
 
 def check_damage(replay, folder):
@@ -255,6 +259,10 @@ def check_damage(replay, folder):
     (file).write_bytes(whole)
     code, _, said = run(replay, f"{file}@/left/image_raw,/middle")
     check("a topic that is not there", code == 1 and "no pictures or IMU samples of /middle; its topics: /tf_static" in said, said)
+    write(file, fields, encoding="ros1")
+    for topic in ("/left/image_raw", "/imu"):
+        code, _, said = run(replay, f"{file}@{topic}")
+        check(f"{topic} of another encoding", code == 1 and f"no pictures or IMU samples of {topic}; its topics: /tf_static" in said, (code, said))
     rng = np.random.default_rng(5)
     crashed = 0
     for _ in range(60):  # bytes from anywhere, where there are no CRCs

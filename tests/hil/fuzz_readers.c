@@ -27,6 +27,7 @@
 #include "examples/replay/fault_script.h"
 #include "examples/hil/announce.h"
 #include "examples/hil/datagrams.h"
+#include "examples/hil/json_physics.h"
 #include "examples/hil/line.h"
 #include "examples/recording/bytes.h"
 #include "examples/recording/crc.h"
@@ -744,8 +745,15 @@ static void send_heartbeat(void *link)
     (void)link_send(link, &m);
 }
 
-/** Datagrams that are no parts of the frame, and messages that are no samples, come a hundred times in each timeout.
- *  Waits end all the same; one that does not trips the alarm. */
+/** Servo outputs number 0, again and again. */
+static void send_outputs(void *out)
+{
+    static const uint8_t datagram[8 + 2 * JSON_PHYSICS_OUTPUTS] = {0x1a, 0x48, 250};
+    (void)!send(((datagrams_t *)out)->fd, datagram, sizeof datagram, 0);
+}
+
+/** Datagrams that are no parts of the frame, or no servo outputs, or those of before, and messages that are no samples,
+ *  come a hundred times in each timeout. Waits end all the same; one that does not trips the alarm. */
 static void wait_in_floods(void)
 {
     const int here = free_port(), there = free_port();
@@ -753,6 +761,7 @@ static void wait_in_floods(void)
     datagrams_t in, out;
     static line_t line;
     static link_t other;
+    static json_physics_t physics;
     vfront_imu_t sample;
     current = "waits";
     alarm(HANG_S);
@@ -766,6 +775,20 @@ static void wait_in_floods(void)
     datagrams_close(&in);
     datagrams_close(&out);
 
+    if (json_physics_open(&physics, 0)) abandon_run(__LINE__);
+    snprintf(where, sizeof where, "127.0.0.1:%d", physics.port);
+    if (datagrams_connect(&out, where)) abandon_run(__LINE__);
+    process = flood(send_noise, &out);
+    if (json_physics_receive(&physics, 100)) abandon_run(__LINE__);
+    dry(process);
+    process = flood(send_outputs, &out);
+    if (!json_physics_receive(&physics, 1000)) abandon_run(__LINE__);
+    physics.line_bytes = 1; /* as if it were answered */
+    if (json_physics_receive(&physics, 100)) abandon_run(__LINE__);
+    dry(process);
+    json_physics_close(&physics);
+    datagrams_close(&out);
+
     snprintf(where, sizeof where, "udp:127.0.0.1:%d:%d", there, here);
     if (link_open(&line.link, where)) abandon_run(__LINE__);
     snprintf(where, sizeof where, "udp:127.0.0.1:%d:%d", here, there);
@@ -775,6 +798,17 @@ static void wait_in_floods(void)
     dry(process);
     link_close(&line.link);
     link_close(&other);
+}
+
+/** Notes on damaged files go nowhere; die() and sanitizers write to descriptor 2, which stays. Where stderr cannot be
+ *  set, as in musl, the notes are shown. */
+static void silence_notes(void)
+{
+#ifdef __GLIBC__
+    FILE *quiet = fopen("/dev/null", "w");
+    if (!quiet) abandon_run(__LINE__);
+    stderr = quiet;
+#endif
 }
 
 int main(int count, char **word)
@@ -795,7 +829,7 @@ int main(int count, char **word)
     if (file < 0) return 2;
     make_session();
     wait_in_floods();
-    if (!freopen("/dev/null", "w", stderr)) abandon_run(__LINE__); /* notes on damaged files */
+    silence_notes();
     const int code = run_all(bytes_each, only);
     close(file);
     remove(path);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Stands in for ArduCopter's firmware in software: JSON interface, two serial ports over TCP, and as much of its behaviour as sitl.py asks for.
 
-    tests/hil/json_peer.py JSON_PORT FIRST_SERIAL_PORT
+    tests/hil/json_peer.py    writes the numbers of its two serial ports in a line, and reads that of the JSON interface
 
 It waits for its first serial port, sends servo outputs, and its time is that of the answers. Its position and yaw are those of ODOMETRY on its second
 serial port, which it takes as ArduPilot does: LOCAL_FRD and BODY_FRD, quality above 0, not older than 300 ms; its attitude, for want of an estimator, is
@@ -45,8 +45,9 @@ def unit(v):
 class Serial:
     """A serial port over TCP, with one client."""
 
-    def __init__(self, port):
-        self.server = socket.create_server(("127.0.0.1", port), reuse_port=True)
+    def __init__(self):
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port = self.server.getsockname()[1]
         self.client, self.link, self.reader = None, mav.MAVLink(None, srcSystem=1, srcComponent=1), None
 
     def accept(self, waits):
@@ -82,11 +83,10 @@ class Serial:
 
 
 class Peer:
-    def __init__(self, physics, serial):
+    def __init__(self):
         self.udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.udp.settimeout(60)
-        self.physics = ("127.0.0.1", physics)
-        self.ports = [Serial(serial), Serial(serial + 2)]
+        self.ports = [Serial(), Serial()]
         self.pwm, self.count, self.t, self.begin = [1000] * 16, 0, 0.0, None
         self.mode, self.is_armed, self.target, self.vision = STABILIZE, False, None, None
         self.next = {"beat": 0.0, "pose": 0.0, "status": 0.0}
@@ -183,11 +183,11 @@ class Peer:
             share = max(0.0, min(1.0, force / ROTOR_MAX))
             self.pwm[output] = round(1000 + 1000 * (math.sqrt((1 - SQUARE)**2 + 4 * SQUARE * share) - (1 - SQUARE)) / (2 * SQUARE))
 
-    def run(self):
+    def run(self, physics):
         self.ports[0].accept(True)
         while True:
             self.count += 1
-            self.udp.sendto(struct.pack("<HHI16H", 18458, RATE, self.count, *self.pwm), self.physics)
+            self.udp.sendto(struct.pack("<HHI16H", 18458, RATE, self.count, *self.pwm), ("127.0.0.1", physics))
             state = json.loads(self.udp.recv(4096))
             self.begin = self.begin if self.begin is not None else state["timestamp"]
             self.t = state["timestamp"] - self.begin
@@ -198,4 +198,6 @@ class Peer:
             self.report((math.atan2(R[2][1], R[2][2]), -math.asin(max(-1, min(1, R[2][0]))), math.atan2(R[1][0], R[0][0])), state["imu"]["gyro"])
 
 
-Peer(int(sys.argv[1]), int(sys.argv[2])).run()
+peer = Peer()
+print(*[serial.port for serial in peer.ports], flush=True)
+peer.run(int(sys.stdin.readline()))

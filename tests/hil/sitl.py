@@ -117,8 +117,12 @@ class Vehicle:
         return said
 
     def end(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=20)
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=20)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
 
 
 class Ground:
@@ -178,6 +182,11 @@ class Ground:
         return beat.custom_mode if beat else -1
 
 
+def worse(one, other):
+    """The greater one; what is not a number stays so."""
+    return math.nan if math.isnan(one) or math.isnan(other) else max(one, other)
+
+
 class Crash(Exception):
     """The flight ended early; its text says why."""
 
@@ -185,7 +194,7 @@ class Crash(Exception):
 class Flight:
     """One row, flown."""
 
-    def __init__(self, programs, row, folder, instance=0, seconds=20.0):
+    def __init__(self, programs, row, folder, seconds=20.0):
         self.row, self.folder, self.seconds, self.programs = row, pathlib.Path(folder), seconds, programs
         self.off_m, self.own_m, self.is_resuming = 0.0, 0.0, False # the estimator's error now, and before the first message after a restart
         self.ekf_m = self.aim_m = self.yaw_deg = self.vision_m = 0.0
@@ -193,23 +202,36 @@ class Flight:
         self.boot_s = self.floor = 0.0 # vehicle's time of the firmware's start; z where it stood
         self.silences, self.patience = 0, 20 # of 3 s each
         self.events, self.failsafe, self.counters = [], "", [] # (time, what is done then); what the firmware did by itself; reset_counter before and after restarts
-        (self.folder / "fault").write_text(row.script() if row.fault else "")
-        self.vehicle = Vehicle(programs["vehicle"], "--autopilot", f"127.0.0.1:{5762 + 10 * instance}", *row.words, *(["--fault", str(self.folder / "fault")] if row.fault else []))
-        self.ports = self.vehicle.ports
         self.output = (self.folder / "companion.log").open("w")
-        self.firmware = self.start_firmware(instance)
-        self.ground = Ground(5760 + 10 * instance)
-        self.companion = None
-        self.said = None
+        self.vehicle = self.firmware = self.companion = self.said = None
+
+    def begin(self, instance):
+        """Starts vehicle and firmware."""
+        row, programs = self.row, self.programs
+        (self.folder / "fault").write_text(row.script() if row.fault else "")
+        self.serial = [5760 + 10 * instance, 5762 + 10 * instance]
+        if "peer" in programs:
+            self.start_peer()
+        self.vehicle = Vehicle(programs["vehicle"], "--autopilot", f"127.0.0.1:{self.serial[1]}", *row.words, *(["--fault", str(self.folder / "fault")] if row.fault else []))
+        self.ports = self.vehicle.ports
+        if "peer" in programs:
+            self.firmware.stdin.write(f"{self.ports['json']}\n")
+            self.firmware.stdin.flush()
+        else:
+            self.firmware = self.start_firmware(instance)
+        self.ground = Ground(self.serial[0])
+
+    def start_peer(self):
+        """The peer, at ports that are free: two runs on a machine do not meet."""
+        log = (self.folder / "firmware.log").open("w")
+        self.firmware = start([sys.executable, str(HERE / "json_peer.py")], cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True)
+        self.serial = [int(word) for word in self.firmware.stdout.readline().split()]
 
     def start_firmware(self, instance):
         parm = [str(HERE / "sitl.parm"), str(self.folder / "row.parm")]
         (self.folder / "row.parm").write_text("".join(f"{name} {value}\n" for name, value in self.row.parm.items()))
         log = (self.folder / "firmware.log").open("w")
-        if "peer" in self.programs:
-            words = [sys.executable, str(HERE / "json_peer.py"), str(self.ports["json"]), str(5760 + 10 * instance)]
-        else:
-            words = [self.programs["sitl"], "--model", "JSON:127.0.0.1", "--speedup", "100", "-I", str(instance), "--home", "47.4,8.5,400,0", "--sim-port-out", str(self.ports["json"]), "--defaults", ",".join(parm), "--wipe"]
+        words = [self.programs["sitl"], "--model", "JSON:127.0.0.1", "--speedup", "100", "-I", str(instance), "--home", "47.4,8.5,400,0", "--sim-port-out", str(self.ports["json"]), "--defaults", ",".join(parm), "--wipe"]
         return start(words, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def start_companion(self):
@@ -248,14 +270,14 @@ class Flight:
         at, attitude = self.ground.got["LOCAL_POSITION_NED"], self.ground.got["ATTITUDE"]
         late = s["t"] - self.stamp(at)
         self.off_m = math.dist([p - v * late for p, v in zip(s["p"], s["v"])], (at.x, at.y, at.z - self.floor))
-        self.ekf_m = max(self.ekf_m, self.off_m)
+        self.ekf_m = worse(self.ekf_m, self.off_m)
         self.is_resuming &= s["checked"] == 0
         if self.is_resuming:
             self.own_m = self.off_m
         off = math.degrees(attitude.yaw + attitude.yawspeed * (s["t"] - self.stamp(attitude))) - s["yaw"]
-        self.yaw_deg = max(self.yaw_deg, abs((off + 180) % 360 - 180))
+        self.yaw_deg = worse(self.yaw_deg, abs((off + 180) % 360 - 180))
         if self.aim:
-            self.aim_m = max(self.aim_m, math.dist(s["p"], self.aim))
+            self.aim_m = worse(self.aim_m, math.dist(s["p"], self.aim))
 
     def stamp(self, message):
         """Vehicle's time of a message's stamp."""
@@ -440,7 +462,8 @@ class Flight:
                 process.kill()
                 process.wait()
         self.output.close()
-        self.vehicle.end()
+        if self.vehicle:
+            self.vehicle.end()
 
 
 # ---- verdicts ----------------------------------------------------------------------------------------------------------------------------
@@ -449,6 +472,9 @@ class Flight:
 def verdict(flight):
     """What is wrong with a flight, in words; "" if nothing is."""
     row, said, wrong = flight.row, flight.said, []
+    more = [flight.vision[key] for key in ("worst_m", "worst_deg", "worst_sigmas")] if row.away else []
+    if not all(map(math.isfinite, (flight.ekf_m, flight.aim_m, flight.yaw_deg, flight.own_m, said["touch"], *more))):
+        wrong.append("an error that is not finite")
     if flight.failsafe and not row.lost:
         wrong.append(f"a failsafe acts: {flight.failsafe}")
     if row.dead and not flight.failsafe:
@@ -471,15 +497,22 @@ HEAD = f"{'row':36} {'EKF [m]':>8} {'yaw':>6} {'aim [m]':>8} {'vision':>7} {'sig
 
 def fly_row(programs, row, folder, instance=0, seconds=20.0):
     """Its line of the table; None: it was good; the version of the firmware."""
-    flight, why, log = Flight(programs, row, folder, instance, seconds), "", None
+    flight, why, log = Flight(programs, row, folder, seconds), "", None
     try:
-        flight.fly()
-    except (Crash, RuntimeError, OSError, ValueError) as crash:
+        try:
+            flight.begin(instance)
+            flight.fly()
+        finally:
+            flight.close()
+        why = verdict(flight)
+    except Crash as crash:
         why = str(crash)
-    finally:
-        flight.close()
-    why = why or verdict(flight)
-    log = flight.log()
+    except Exception as error: # the other rows are flown all the same
+        why = f"{type(error).__name__}: {error}"
+    try:
+        log = flight.log()
+    except Exception as error:
+        why = why or f"its log: {type(error).__name__}: {error}"
     v = getattr(flight, "vision", None) or {"worst_m": 0, "worst_sigmas": 0, "age": [0, 0]}
     ratios = f"{' '.join(f'{r:.2f}' for r in log['ratio'])}; {log['lanes']}" if log else "no log"
     ends = f"; errors {' '.join(log['errors'])}" if log and log["errors"] else ""
@@ -502,7 +535,7 @@ class MadeUp:
     """A flight for verdict(), good but for what is changed."""
 
     def __init__(self, row, **other):
-        self.row, self.said, self.counters, self.failsafe, self.ekf_m, self.aim_m, self.own_m = row, {"touch": 0.5}, [3], "", 0.1, 0.3, 0.1
+        self.row, self.said, self.counters, self.failsafe, self.ekf_m, self.aim_m, self.own_m, self.yaw_deg = row, {"touch": 0.5}, [3], "", 0.1, 0.3, 0.1, 2.0
         self.vision = {"counter": 5, "worst_m": 0.2, "worst_deg": 1.0, "worst_sigmas": 2.0, "checked": 100}
         for name, value in other.items():
             setattr(self, name, {**getattr(self, name), **value} if isinstance(value, dict) else value)
@@ -512,7 +545,7 @@ def sample(programs):
     """Verdicts on made-up flights; then, against the peer, a flight, and one in which its failsafe acts."""
     plain, lost, again = Row("plain"), Row("lost", dead=4.0, lost=True), Row("again", away=(1, 1))
     for row, good, other in [(plain, True, {}), (lost, True, {"failsafe": "mode 9", "ekf_m": 9.0}), (again, True, {}), (plain, False, {"failsafe": "mode 9"}), (lost, False, {}),
-                             (plain, False, {"ekf_m": 0.31}), (plain, False, {"aim_m": 1.1}), (plain, False, {"said": {"touch": 2.0}}), (again, False, {"counters": [5]}),
+                             (plain, False, {"ekf_m": 0.31}), (plain, False, {"aim_m": 1.1}), (plain, False, {"said": {"touch": 2.0}}), *[(plain, False, {name: math.nan}) for name in ("ekf_m", "aim_m", "yaw_deg")], (lost, False, {"failsafe": "mode 9", "ekf_m": math.inf}), (again, False, {"vision": {"worst_m": math.nan}}), (again, False, {"counters": [5]}),
                              (again, False, {"vision": {"worst_deg": 4.0}}), (again, False, {"vision": {"worst_sigmas": 3.5}}), (again, False, {"vision": {"checked": 0}}), (again, False, {"vision": {"worst_m": 0.31}}), (again, True, {"vision": {"worst_m": 0.44}, "own_m": 0.4, "ekf_m": 0.44})]:
         check(f"verdict on {row.name} {other}", (not verdict(MadeUp(row, **other))) == good)
     for row in Row("clean"), Row("companion killed", dead=3.0, lost=True, hover=True):
@@ -520,6 +553,10 @@ def sample(programs):
             line, why, _ = fly_row(programs, row, folder, 7, 4.0)
             print(line)
             check(row.name, not why, (pathlib.Path(folder) / "companion.log").read_text()[-2000:])
+    check("the worse of two", [worse(1.0, 2.0), worse(2.0, 1.0)] == [2.0, 2.0] and math.isnan(worse(math.nan, 1.0)) and math.isnan(worse(1.0, math.nan)))
+    with tempfile.TemporaryDirectory() as folder:
+        line, why, _ = fly_row({**programs, "vehicle": folder}, Row("no vehicle"), folder)
+        check("a row that cannot begin", why.startswith("PermissionError") and "FAILED" in line, line)
 
 
 def table(programs, words):

@@ -10,7 +10,6 @@ import csv
 import importlib.util
 import os
 import pathlib
-import random
 import shutil
 import struct
 import subprocess
@@ -98,18 +97,22 @@ def stamp(message, t_ns, frame):
     return message
 
 
+def stamp_of(message):
+    return message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec
+
+
 class Player(Node):
     """Publishes a recording, and keeps what the node publishes."""
 
     def __init__(self, cameras):
         super().__init__("player")
-        self.cameras, self.got, sure = cameras, {}, QoSProfile(depth=200)
+        self.cameras, self.got, self.taken, sure = cameras, {}, [], QoSProfile(depth=200)
         self.imu = self.create_publisher(Imu, "imu", sure)
         self.info = [self.create_publisher(CameraInfo, f"camera{i}/camera_info", sure) for i in range(len(cameras))]
         self.image = [self.create_publisher(Image, f"camera{i}/image_raw", sure) for i in range(len(cameras))]
         for name, kind in (("odometry", Odometry), ("pose", PoseStamped), ("points", PointCloud2), ("/diagnostics", DiagnosticArray)):
             self.got[name] = []
-            self.create_subscription(kind, name, self.got[name].append, sure)
+            self.taken.append(self.create_subscription(kind, name, self.got[name].append, sure))
 
     def until(self, is_so, seconds=PATIENCE_S):
         end = time.monotonic() + seconds
@@ -137,36 +140,40 @@ class Player(Node):
             m.data.frombytes(pixels)
             self.image[i].publish(m)
 
-    def count(self):
-        return len(self.got["/diagnostics"])
+    def is_at(self, name, t_ns):
+        """1: the last message of a topic has this stamp."""
+        return bool(self.got[name]) and stamp_of(self.got[name][-1]) == t_ns
 
 
-def fly(player, frames):
-    """Sends the flight, a frame when the one before has been answered. Returns how many were."""
-    ready = player.until(lambda: all(p.get_subscription_count() for p in (player.imu, *player.info, *player.image)))
-    expect("the node's subscriptions", ready)
+def fly(player, frames, last_state_ns, said):
+    """Sends the flight, a frame when the one before has been answered. Returns how many were. `said` is the file of the node's words."""
+    ready = player.until(lambda: all(p.get_subscription_count() for p in (player.imu, *player.info, *player.image)) and all(s.get_publisher_count() for s in player.taken))
+    expect("topics of the node", ready)
+    end = time.monotonic() + PATIENCE_S
+    while "started on" not in said.read_text() and time.monotonic() < end:  # what is sent before the node knows of the topic is lost
+        player.send_info()
+        player.until(lambda: "started on" in said.read_text(), 0.5)
+    player.until(lambda: False, 1.5)  # the node gets to know of all that is subscribed to
     for k, (t_ns, samples, pictures) in enumerate(frames):
         player.send_samples(samples)
-        for _ in range(1 if k else 6):  # what is sent before the node knows of the topic is lost
-            if not k:
-                player.send_info()
+        for _ in range(1 if k else 2):  # frame 0 again if its answer is lost: it is refused if it was taken
             player.send_pictures(t_ns, pictures)
-            if player.until(lambda: player.count() > k, PATIENCE_S if k else PATIENCE_S / 6):
+            if player.until(lambda: player.is_at("/diagnostics", t_ns) or f"frame of {t_ns} ns refused" in said.read_text(), PATIENCE_S if k else PATIENCE_S / 2):
                 break
         else:
             return k
-    player.until(lambda: len(player.got["points"]) == len(frames), 5.0)
+    player.until(lambda: all(player.is_at(name, last_state_ns) for name in ("odometry", "pose")) and player.is_at("points", frames[-1][0]))
     wrong = [(w, h - 8, pixels[:w * (h - 8)]) for w, h, pixels in frames[-1][2]]
     player.send_samples([(frames[-1][0] + 40_000_000, *frames[-1][1][-1][1:])])
     player.send_pictures(frames[-1][0] + 33_333_333, wrong)
-    player.until(lambda: False, 1.0)
+    player.until(lambda: "refused: VFRONT_E_SIZE" in said.read_text())
     return len(frames)
 
 
 def compare(player, rows, frames):
     """Odometry beside state.csv."""
     states = {int(row["t_ns"]): row for row in rows if row["px"]}
-    found = {m.header.stamp.sec * 1_000_000_000 + m.header.stamp.nanosec: m for m in player.got["odometry"]}
+    found = {stamp_of(m): m for m in player.got["odometry"]}
     expect("stamps of odometry", sorted(states) == sorted(found) and len(found) > FRAMES // 2, (len(states), len(found)))
     worst = 0.0
     for t_ns in sorted(set(states) & set(found)):
@@ -257,7 +264,7 @@ def main(replay, build):
         rows = list(csv.DictReader((folder / "out/state.csv").open()))
 
         sys.path.insert(0, str(folder / "site"))
-        os.environ.update(PYTHONPATH=str(folder / "site") + os.pathsep + os.environ.get("PYTHONPATH", ""), ROS_DOMAIN_ID=str(random.randrange(1, 100)),
+        os.environ.update(PYTHONPATH=str(folder / "site") + os.pathsep + os.environ.get("PYTHONPATH", ""), ROS_DOMAIN_ID=str(1 + os.getpid() % 100),
                           ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", RMW_IMPLEMENTATION="rmw_fastrtps_cpp", ROS_LOG_DIR=str(folder))
         module_of_node = module("vfront_node", ROOT / "examples/ros2/vfront_node.py")
         check_encodings(module_of_node)
@@ -272,11 +279,15 @@ def main(replay, build):
         rclpy.init()
         player, found = Player(cameras), 0
         try:
-            answered = fly(player, frames)
+            answered = fly(player, frames, max((int(row["t_ns"]) for row in rows if row["px"]), default=0), folder / "said.txt")
             expect("frames answered", answered == FRAMES, answered)
         finally:
             node.terminate()
-            node.wait(20)
+            try:
+                node.wait(20)
+            except subprocess.TimeoutExpired:
+                node.kill()
+                node.wait()
         said = (folder / "said.txt").read_text()
         if answered == FRAMES:
             found = compare(player, rows, frames)
