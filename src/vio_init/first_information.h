@@ -10,8 +10,7 @@
 #ifndef VF_FIRST_INFORMATION_H
 #define VF_FIRST_INFORMATION_H
 
-#include "math/cholesky.h"
-#include "vio/factor_inertial.h"
+#include "vio/work.h"
 
 /** Computes the information of a first state and of the mounting of camera 0, VF_VIO_FIRST^2. rate: mean angular rate
  *  over the motions from which the state's velocity and gyro bias are, IMU axes [rad/s]; both turn with the mounting,
