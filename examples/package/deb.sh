@@ -19,6 +19,10 @@ install -d "$root/usr/bin" "$doc" "$root/DEBIAN" "$work/debian"
 for program in replay companion; do install -m 755 -s "$build/$program" "$root/usr/bin/vfront-$program"; done
 install -m 644 LICENSE "$doc/copyright"
 gzip -9n <src/CHANGELOG.md >"$doc/changelog.gz"
+if grep -q -- ' -L/usr/local/' "$root/usr/lib/pkgconfig/vfront.pc"; then # the CUDA Toolkit lies where its maker puts it, beyond the distribution
+    install -d "$root/usr/share/lintian/overrides"
+    echo 'vfront: pkg-config-bad-directive' >"$root/usr/share/lintian/overrides/vfront"
+fi
 printf 'Source: vfront\n\nPackage: vfront\nArchitecture: any\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O root/usr/bin/vfront-replay root/usr/bin/vfront-companion 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
 [ -n "$depends" ] || { echo "deb: dpkg-shlibdeps found no library"; exit 1; }
