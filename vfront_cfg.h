@@ -209,7 +209,7 @@
 #endif
 
 /** Number of estimators that run side by side with two cameras, 1 to 3: with all measurements; without accelerometer;
- *  without IMU. Where they contradict each other, an accelerometer or an IMU that lies is left out. Each takes the
+ *  without IMU. Where they contradict each other, a faulty accelerometer or IMU is left out. Each takes the
  *  memory of VFRONT_VIO once. */
 #ifndef VFRONT_BANK
 #define VFRONT_BANK 3

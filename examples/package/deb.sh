@@ -12,19 +12,19 @@ version=$(sed -n 's/^.define VFRONT_VERSION "\(.*\)"$/\1/p' vfront.h)
 architecture=$(dpkg --print-architecture)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-root=$work/root doc=$work/root/usr/share/doc/vfront
+root=$work/tree doc=$work/tree/usr/share/doc/vfront
 "$make" -s BUILD="$build" PREFIX=/usr DESTDIR="$root" install
 strip --strip-debug "$root/usr/lib/libvfront.a"
 install -d "$root/usr/bin" "$doc" "$root/DEBIAN" "$work/debian"
 for program in replay companion; do install -m 755 -s "$build/$program" "$root/usr/bin/vfront-$program"; done
 install -m 644 LICENSE "$doc/copyright"
 gzip -9n <src/CHANGELOG.md >"$doc/changelog.gz"
-if grep -q -- ' -L/usr/local/' "$root/usr/lib/pkgconfig/vfront.pc"; then # the CUDA Toolkit lies where its maker puts it, beyond the distribution
+if grep -q '^Libs.private:.* -L/' "$root/usr/lib/pkgconfig/vfront.pc"; then # the CUDA Toolkit lies where its maker puts it, beyond the distribution
     install -d "$root/usr/share/lintian/overrides"
     echo 'vfront: pkg-config-bad-directive' >"$root/usr/share/lintian/overrides/vfront"
 fi
 printf 'Source: vfront\n\nPackage: vfront\nArchitecture: any\n' >"$work/debian/control"
-depends=$(cd "$work" && dpkg-shlibdeps -O root/usr/bin/vfront-replay root/usr/bin/vfront-companion 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+depends=$(cd "$work" && dpkg-shlibdeps -O tree/usr/bin/vfront-replay tree/usr/bin/vfront-companion 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
 [ -n "$depends" ] || { echo "deb: dpkg-shlibdeps found no library"; exit 1; }
 chmod -R u=rwX,go=rX "$root"
 cat >"$root/DEBIAN/control" <<END

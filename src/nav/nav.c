@@ -429,14 +429,14 @@ static void keep_state(const struct vf_nav_view *s, enum vf_vio_command command,
     struct vf_nav *n = s->nav;
     const int lost = nav->state == VFRONT_NAV_LOST;
     vf_nav_bank_keep(s);
-    if (lost) vf_nav_bank_cover(s, nav);
+    if (lost) vf_nav_bank_widen(s, nav);
     n->own.before = n->own.last;
     if (command == VF_VIO_BEGIN) n->own.before.t_ns = 0;
     if (vf_nav_is_finite(nav)) n->own.last = *nav;
     vf_nav_origin_add(&n->origin, nav);
     if (lost) restart(s);
     if (lost) return;
-    vf_nav_bank_cover(s, nav);
+    vf_nav_bank_widen(s, nav);
     doubt(n, nav);
 }
 

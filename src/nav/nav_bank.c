@@ -188,11 +188,11 @@ int vf_nav_bank_decide(const struct vf_nav_view *s)
     return 0;
 }
 
-void vf_nav_bank_cover(const struct vf_nav_view *s, vfront_nav_t *nav)
+void vf_nav_bank_widen(const struct vf_nav_view *s, vfront_nav_t *nav)
 {
     const struct vf_nav_bank *b = &s->nav->bank;
     const vfront_nav_t *own = &s->vio->nav[b->accepted];
-    double most = VF_BANK_COVER_CHI2, d[VF_BANK_ERRORS], of_most[VF_BANK_ERRORS] = {0.0};
+    double most = VF_BANK_WIDEN_CHI2, d[VF_BANK_ERRORS], of_most[VF_BANK_ERRORS] = {0.0};
     if (!runs(s)) return;
     for (uint32_t i = b->accepted + 1; i < VF_BANK; i++) {
         if (!has_state(s, i) || b->worse[i]) continue;

@@ -12,7 +12,7 @@
  *         member with all samples begins anew from the accepted one, with unknown biases, and is accepted again once it
  *         has agreed for VF_BANK_TRIAL_S. A member with fewer measurements begins anew from the accepted one every
  *         VF_BANK_HORIZON_S; earlier if it contradicts while the accepted one explains at least half as much, with
- *         smaller residuals: then it has gone astray itself. The largest separation beyond VF_BANK_COVER_CHI2 is added
+ *         smaller residuals: then it has gone astray itself. The largest separation beyond VF_BANK_WIDEN_CHI2 is added
  *         to the reported covariance, except that of a member gone astray.
  * Source  M. Joerger, B. Pervan, Solution separation and chi-squared RAIM (2014): separations of subset solutions.
  */
@@ -44,14 +44,14 @@ enum { VF_BANK_ERRORS = VF_NAV_V + VF_AXES };
 /** Least sum of accepted observations with which a member can be accepted. */
 #define VF_BANK_LEAST 16.0
 /** Square of a separation on an axis above which the covariance of the reported state has it [variances]. */
-#define VF_BANK_COVER_CHI2 VF_CHI2_1_E2
+#define VF_BANK_WIDEN_CHI2 VF_CHI2_1_E2
 
 /** Least number of frames in a row with a contradiction. */
 #define VF_BANK_FRAMES 2
 /** Time in which the evidence of a frame's observations decays [s]. */
 #define VF_BANK_EVIDENCE_S 0.15
-/** Observations that the accepted member explains, per one that the contradicting member explains, below which an IMU
- *  that lies is likelier than an object that moves and leaves so little of the scene in view. */
+/** Observations that the accepted member explains, per one that the contradicting member explains, below which a
+ *  faulty IMU is likelier than a moving object that fills so much of the view. */
 #define VF_BANK_LEFT 0.2
 /** Time after which a member with fewer measurements begins anew from the accepted one [s]. */
 #define VF_BANK_HORIZON_S 8.0
@@ -62,7 +62,7 @@ enum { VF_BANK_ERRORS = VF_NAV_V + VF_AXES };
 int vf_nav_bank_decide(const struct vf_nav_view *s);
 
 /** Adds the separation from a member with fewer measurements to the covariance of the reported state. */
-void vf_nav_bank_cover(const struct vf_nav_view *s, vfront_nav_t *nav);
+void vf_nav_bank_widen(const struct vf_nav_view *s, vfront_nav_t *nav);
 
 /** Keeps the other members' states of this frame. */
 void vf_nav_bank_keep(const struct vf_nav_view *s);

@@ -115,6 +115,16 @@ static int steps_until(uint32_t accepted, int frames)
     return n;
 }
 
+/** Starts, and has forces that are wrong left out. */
+static void leave_accel_out(void)
+{
+    begin();
+    for (int i = 0; i < 20; i++) (void)step();
+    off_m[VF_BANK_ALL] = 0.5;
+    seen[VF_BANK_ALL] = 5;
+    (void)steps_until(VF_BANK_NO_ACCEL, 9);
+}
+
 /** All members run from the second frame on, the others from the accepted one's estimate, and agree. */
 static void agreement(void **unused)
 {
@@ -204,11 +214,7 @@ static void return_of_forces(void **unused)
 static void named_fault(void **unused)
 {
     (void)unused;
-    begin();
-    for (int i = 0; i < 20; i++) (void)step();
-    off_m[VF_BANK_ALL] = 0.5;
-    seen[VF_BANK_ALL] = 5;
-    (void)steps_until(VF_BANK_NO_ACCEL, 9);
+    leave_accel_out();
     (void)step();
     view.imu_fault = VFRONT_IMU_AXES;
     off_m[VF_BANK_ALL] = 0.0;
@@ -232,11 +238,7 @@ static void named_fault(void **unused)
 static void stubborn(void **unused)
 {
     (void)unused;
-    begin();
-    for (int i = 0; i < 20; i++) (void)step();
-    off_m[VF_BANK_ALL] = 0.5;
-    seen[VF_BANK_ALL] = 5;
-    (void)steps_until(VF_BANK_NO_ACCEL, 9);
+    leave_accel_out();
     seen[VF_BANK_ALL] = 60;
     for (int i = 0; i < 2; i++) (void)step();
     int n = 0;

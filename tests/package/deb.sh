@@ -16,12 +16,12 @@ Version: $version" ] || fail "$(dpkg-deb -f "$deb")"
 dpkg-deb -f "$deb" Depends | grep -q 'libc6 (>= ' || fail "depends on $(dpkg-deb -f "$deb" Depends)"
 lintian --no-cfg --fail-on error --allow-root "$deb" >"$dir/said" 2>&1 || { cat "$dir/said"; fail "lintian finds errors"; }
 ! grep '^E:' "$dir/said" || fail "lintian finds errors"
-dpkg-deb -x "$deb" "$dir/root"
+dpkg-deb -x "$deb" "$dir/tree"
 dpkg-deb -e "$deb" "$dir/control"
-(cd "$dir/root" && md5sum --quiet -c "$dir/control/md5sums") || fail "md5sums"
-"$dir/root/usr/bin/vfront-replay" --quiet --frames 2 synthetic:160x120 | grep -q '^digest' || fail "vfront-replay does not run"
-"$dir/root/usr/bin/vfront-companion" --help | grep -q -- '--link' || fail "vfront-companion does not run"
-libs=$(sed -n 's/^Libs.private: //p' "$dir/root/usr/lib/pkgconfig/vfront.pc")
-$cc -std=c11 -I"$dir/root/usr/include/vfront" examples/minimal.c "$dir/root/usr/lib/libvfront.a" $libs -o "$dir/minimal" && "$dir/minimal" >/dev/null || fail "the library does not link"
-for f in vfront/px4.params vfront/companion.service doc/vfront/copyright doc/vfront/changelog.gz; do [ -f "$dir/root/usr/share/$f" ] || fail "no $f"; done
+(cd "$dir/tree" && md5sum --quiet -c "$dir/control/md5sums") || fail "md5sums"
+"$dir/tree/usr/bin/vfront-replay" --quiet --frames 2 synthetic:160x120 | grep -q '^digest' || fail "vfront-replay does not run"
+"$dir/tree/usr/bin/vfront-companion" --help | grep -q -- '--link' || fail "vfront-companion does not run"
+libs=$(sed -n 's/^Libs.private: //p' "$dir/tree/usr/lib/pkgconfig/vfront.pc")
+$cc -std=c11 -I"$dir/tree/usr/include/vfront" examples/minimal.c "$dir/tree/usr/lib/libvfront.a" $libs -o "$dir/minimal" && "$dir/minimal" >/dev/null || fail "the library does not link"
+for f in vfront/px4.params vfront/companion.service doc/vfront/copyright doc/vfront/changelog.gz; do [ -f "$dir/tree/usr/share/$f" ] || fail "no $f"; done
 echo "deb: $(dpkg-deb -c "$deb" | grep -c -v '/$') files, $(wc -c <"$deb") bytes, lintian: $(grep -c '^W:' "$dir/said" || true) warnings"
