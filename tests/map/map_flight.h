@@ -205,6 +205,7 @@ static inline void map_move(struct map_flight *f, struct vf_memory *m, const dou
         struct vf_vio_window *w2 = &m->vio.window[parity][0];
         vfront_nav_t *nav = &m->vio.nav[0];
         const double mount[4] = {0.5, -0.5, 0.5, -0.5}; /* camera that looks along x, z up */
+        m->vio.request.accepted = m->vio.request.replaced = 0;
         m->vio.request.member[0].command = f->frame == 0 ? VF_VIO_NONE : f->frame == 1 ? VF_VIO_BEGIN : VF_VIO_CONTINUE;
         memset(nav, 0, sizeof *nav);
         memcpy(w2->mount, mount, sizeof mount);
