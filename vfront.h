@@ -42,7 +42,7 @@ extern "C" {
 #define VFRONT_VERSION_MINOR 8
 #define VFRONT_VERSION_PATCH 0
 #define VFRONT_VERSION "0.8.0"
-#define VFRONT_ABI 10
+#define VFRONT_ABI 11
 
 /* ==== tier 1: a stereo-inertial program ==== */
 
@@ -218,6 +218,13 @@ typedef enum vfront_nav_state {
     VFRONT_NAV_STEREO_ONLY = 5   /* By two cameras: no IMU, after VFRONT_IMU_GAP_NS, NO_ACCEL, NO_IMU */
 } vfront_nav_state_t;
 
+/** Whether a state has protection levels, or why not. */
+typedef enum vfront_protection {
+    VFRONT_PROTECTION_NO_STATE = 0, VFRONT_PROTECTION_GIVEN = 1,
+    VFRONT_PROTECTION_NO_BANK = 2,  /* One camera, VFRONT_BANK 1, no samples, or begun by two cameras alone */
+    VFRONT_PROTECTION_NO_MEMBER = 3 /* The member of the bank with the least measurements has no estimate */
+} vfront_protection_t;
+
 /** State of the IMU. Errors, three each: position [m], attitude [rad], velocity [m/s], gyro bias [rad/s], accelerometer
  *  bias [m/s^2]; true = estimated + error, but R_true = exp([w]) R with w in axes of the odometry frame. */
 typedef struct vfront_nav {
@@ -237,7 +244,10 @@ typedef struct vfront_nav {
     uint32_t quality;           /* 1..100; 0: NONE; GOOD: 50 + 50 landmarks / 60; COASTING: 50 to 1 in 5 s of age_ns; */
                                /* STEREO_ONLY: 1 + 49 landmarks / 60; others 1. */
     uint32_t reset_counter; /* States that replaced another one since vfront_init() */
-    uint32_t reserved;
+    uint32_t protection;    /* vfront_protection_t */
+    /* Bounds of the errors on each axis of the odometry frame [m, rad, m/s]: one is beyond its bound in
+     * protection_risk_ppm / 10^6 frames an hour, though the IMU be wrong since some state. 0: protection not GIVEN */
+    double protection_level_m[3], protection_level_rad[3], protection_level_mps[3];
 } vfront_nav_t;
 
 /* ---- calls of the loop ---- */
@@ -532,6 +542,8 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(vio_stereo_urad, 1000, 0, 20000, \
       "standard deviation of the calibrated rotation between the cameras about each axis; the estimator estimates " \
       "that about both axes across the baseline, with covariance, in every flight; 0 counts as 1 [1/10^6 rad]") \
+    X(protection_risk_ppm, 100, 1, 1000000000, \
+      "frames an hour in which an error may exceed a protection level, on each axis [1/10^6]") \
     /* map */ \
     X(map, 0, 0, VFRONT_MAP, \
       "1: keyframes and loops; needs tracks, key points with descriptors, ego, and a calibrated camera 0") \

@@ -421,8 +421,8 @@
 #define VFRONT_CORRESPONDENCE_BYTES 96u                         /* stage ego: one correspondence */
 #define VFRONT_HYPOTHESIS_BYTES 212u                            /* stage ego: one motion hypothesis */
 #define VFRONT_EGO_BYTES 15616u                                 /* stage ego: what has a fixed size */
-#define VFRONT_VIO_BYTES (26800u + 2901600u * VFRONT_MEMBERS)  /* stages observe, vio: sliding windows, linear systems */
-#define VFRONT_NAV_BYTES 410600u                                /* start and loss of the estimator, IMU samples kept */
+#define VFRONT_VIO_BYTES (26800u + 2901700u * VFRONT_MEMBERS)  /* stages observe, vio: sliding windows, linear systems */
+#define VFRONT_NAV_BYTES 414700u                                /* start and loss of the estimator, IMU samples kept */
 #define VFRONT_SAMPLE_BYTES 56u                                 /* one IMU sample of a step */
 #define VFRONT_PLACES_BYTES 493568u                             /* stages of the map: what has a fixed size */
 #define VFRONT_KEYFRAME_BYTES 16580u                            /* stages keyframe, map: one keyframe */
@@ -430,7 +430,7 @@
 #define VFRONT_SAVED_KEYFRAME_BYTES 15864u                      /* saved map: one keyframe */
 #define VFRONT_TABLES_BYTES 3904u                               /* stage stixel: tables of fixed size */
 #define VFRONT_SMALL_BYTES /* structs of a step that no capacity changes */ \
-    (6068u + 2024u * VFRONT_MEMBERS + 280u * VFRONT_CAMERAS)
+    (6068u + 2096u * VFRONT_MEMBERS + 280u * VFRONT_CAMERAS)
 #define VFRONT_LINES_BYTES 3072u                                /* padding to cache lines, at most 48 times */
 #define VFRONT_LEVEL_LAYOUT_BYTES (96u + 320u * VFRONT_CAMERAS) /* layout of one pyramid level */
 #define VFRONT_SCALE_LAYOUT_BYTES (60u + 190u * VFRONT_CAMERAS) /* layout of one level of VFRONT_SCALES */

@@ -324,7 +324,8 @@ static void state_header(FILE *f, int32_t cameras)
     fputs("frame,t_ns,state,flags,reset_counter,quality,landmarks,age_ns,residual_mean_square,t_imu_ns,px,py,pz,vx,vy,"
           "vz,qx,qy,qz,qw,"
           "bgx,bgy,bgz,bax,bay,baz,offset_s,sigma_px,sigma_py,sigma_pz,sigma_vx,sigma_vy,sigma_vz,sigma_rx_rad,"
-          "sigma_ry_rad,sigma_rz_rad,sigma_bgx,sigma_bgy,sigma_bgz,sigma_bax,sigma_bay,sigma_baz,sigma_offset_s\n",
+          "sigma_ry_rad,sigma_rz_rad,sigma_bgx,sigma_bgy,sigma_bgz,sigma_bax,sigma_bay,sigma_baz,sigma_offset_s,"
+          "protection,level_px,level_py,level_pz,level_vx,level_vy,level_vz,level_rx_rad,level_ry_rad,level_rz_rad\n",
           f);
 }
 
@@ -346,6 +347,13 @@ static void nav_flags(FILE *f, uint32_t flags)
     }
 }
 
+/** Name of a vfront_protection_t. */
+static const char *protection_name(uint32_t protection)
+{
+    static const char *const name[] = {"no-state", "given", "no-bank", "no-member"};
+    return protection < sizeof name / sizeof *name ? name[protection] : "?";
+}
+
 /** What the state of a frame is; empty values without one. A state that is lost is no more than the last one. */
 static void state_rows(FILE *f, const struct frame_data *s)
 {
@@ -356,7 +364,7 @@ static void state_rows(FILE *f, const struct frame_data *s)
     nav_flags(f, n->flags);
     fprintf(f, ",%" PRIu32 ",%" PRIu32, n->reset_counter, n->quality);
     if (!s->state->has_state) {
-        for (int i = 0; i < 37; i++) fputc(',', f);
+        for (int i = 0; i < 47; i++) fputc(',', f);
         fputc('\n', f);
         return;
     }
@@ -370,6 +378,10 @@ static void state_rows(FILE *f, const struct frame_data *s)
     for (size_t i = 0; i < sizeof error / sizeof *error; i++)
         fprintf(f, ",%.17g", sqrt(fmax(state_variance(n, error[i]), 0.0)));
     write_doubles(f, &n->offset_sigma_s, 1);
+    fprintf(f, ",%s", protection_name(n->protection));
+    write_doubles(f, n->protection_level_m, 3);
+    write_doubles(f, n->protection_level_mps, 3);
+    write_doubles(f, n->protection_level_rad, 3);
     fputc('\n', f);
 }
 

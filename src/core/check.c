@@ -406,6 +406,7 @@ static vfront_status_t check_stamp(struct vf_context *s, uint64_t t_ns)
         return VFRONT_OK;
     run->length = length;
     run->last_ns = t_ns;
+    run->count++;
     return vf_refuse(s, VFRONT_E_TIME,
                      t_ns > s->t_ns ? "frame.t_ns is more than frame_jump_ms after the frame before"
                                     : "frame.t_ns is not after the frame before",

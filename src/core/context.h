@@ -31,6 +31,9 @@
 struct vf_refused_stamps {
     uint64_t last_ns; /* last rejected timestamp [ns] */
     int32_t length;   /* number of rejected timestamps in the run; 0: none since the last accepted frame */
+    uint32_t count;   /* number of rejected timestamps since the last accepted frame */
+    uint32_t reserved;
+    uint64_t interval_ns; /* time between the last two accepted frames, of one clock [ns]; 0: unknown */
 };
 
 /** State of the fail-over from the CUDA port to the host port (core/failover.h). */

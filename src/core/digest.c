@@ -153,7 +153,9 @@ static uint64_t mix_nav(uint64_t d, const vfront_nav_t *n)
     d = mix_doubles(d, n->covariance, 120);
     d = mix_doubles(mix_doubles(mix_doubles(d, &n->offset_s, 1), &n->offset_sigma_s, 1), &n->residual_mean_square, 1);
     d = mix_number(mix_number(mix_number(d, n->flags, 4), n->state, 4), n->landmarks, 4);
-    return mix_number(mix_number(d, n->quality, 4), n->reset_counter, 4);
+    d = mix_number(mix_number(mix_number(d, n->quality, 4), n->reset_counter, 4), n->protection, 4);
+    return mix_doubles(mix_doubles(mix_doubles(d, n->protection_level_m, 3), n->protection_level_rad, 3),
+                       n->protection_level_mps, 3);
 }
 
 #if VFRONT_STEREO

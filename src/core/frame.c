@@ -253,6 +253,7 @@ static struct vf_nav_view nav_view(struct vf_context *s)
     v.samples = &s->samples;
     v.vio = &s->pinned->vio;
     v.imu_fault = s->imu_fault;
+    v.away_ns = s->clock_set ? (s->refused.count + 1) * s->refused.interval_ns : 0;
     v.nav = &s->nav;
     v.request = &s->pinned->request;
     v.state_motion = &s->pinned->params.state_motion;

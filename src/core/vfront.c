@@ -184,6 +184,8 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
     s->resets = s->pinned->params.reset_counter;
     s->reset_counter = r->health.reset_counter;
     s->refused.length = 0;
+    s->refused.count = 0;
+    if (s->pinned->params.dt_ns) s->refused.interval_ns = s->pinned->params.dt_ns;
     s->t_ns = r->t_ns;
     s->t_mid_ns = r->t_mid_ns;
     vf_failover_commit_keyframe(s);
@@ -210,7 +212,7 @@ vfront_status_t vfront_reset(vfront_t *vf)
     if (s->failed) return s->failed;
     s->frame = 0;
     memset(&s->map, 0, sizeof s->map);
-    s->refused.length = 0;
+    memset(&s->refused, 0, sizeof s->refused);
     s->resets = ++s->reset_counter; /* the counter goes on, because it also counts losses of the state so far */
     return VFRONT_OK;
 }

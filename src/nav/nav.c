@@ -34,6 +34,15 @@ static void rig_of(const struct vf_nav_view *s, struct vf_vio_rig *rig)
                               1e-3 * (s->tuning.rig_centre_mpx ? s->tuning.rig_centre_mpx : 1) / own->fx_px);
 }
 
+/** Puts the last state on the clock of this frame, the first one of that clock. */
+static void continue_clock(const struct vf_nav_view *s)
+{
+    struct vf_vio_carried *c = &s->nav->own.carried;
+    const uint64_t now_ns = s->samples->to_ns, away_ns = s->away_ns < now_ns ? s->away_ns : 0;
+    c->t_ns = c->t_ns && away_ns ? now_ns - away_ns : 0;
+    if (c->t_ns) s->nav->own.last.t_ns = s->nav->observed_ns = vf_vio_imu_time_ns(c->t_ns, c->offset_s);
+}
+
 /** Ends the estimate and restarts the initialization. The last state is kept, with the errors of its origin, and goes
  *  on by reckon(). */
 static void restart(const struct vf_nav_view *s)
@@ -50,7 +59,7 @@ static void restart(const struct vf_nav_view *s)
     memset(&n->bank, 0, sizeof n->bank);
     vf_nav_origin_add(&n->origin, &n->own.last);
     n->origin.known = 0;
-    if (!s->params->frame) n->own.carried.t_ns = 0;
+    if (!s->params->frame) continue_clock(s);
     n->lost = n->own.last.t_ns != 0;
 }
 
@@ -428,12 +437,16 @@ static void keep_state(const struct vf_nav_view *s, enum vf_vio_command command,
 {
     struct vf_nav *n = s->nav;
     const int lost = nav->state == VFRONT_NAV_LOST;
-    vf_nav_bank_keep(s);
+    double more[VF_BANK_ERRORS];
     if (lost) vf_nav_bank_widen(s, nav);
     n->own.before = n->own.last;
     if (command == VF_VIO_BEGIN) n->own.before.t_ns = 0;
     if (vf_nav_is_finite(nav)) n->own.last = *nav;
+    for (int k = 0; k < VF_BANK_ERRORS; k++) more[k] = -nav->covariance[vf_nav_index(k, k)];
     vf_nav_origin_add(&n->origin, nav);
+    for (int k = 0; k < VF_BANK_ERRORS; k++) more[k] += nav->covariance[vf_nav_index(k, k)];
+    vf_nav_level_set(s, more, nav);
+    vf_nav_bank_keep(s, lost);
     if (lost) restart(s);
     if (lost) return;
     vf_nav_bank_widen(s, nav);

@@ -118,16 +118,24 @@ struct vf_nav_bank {
     double agrees_s[VF_BANK]; /* time for which it has agreed with the accepted one */
 };
 
+/** What separated a member from the accepted one whenever it began anew (nav_level.h), at the last of these times. */
+struct vf_nav_separated {
+    double d[VF_NAV_V]; /* sum of the differences, member - accepted: position [m], attitude [rad] */
+    /* there: sum of what the member's covariance was larger by */
+    struct vf_nav_origin origin;
+};
+
 struct vf_nav {
 #if VFRONT_VIO
     struct vf_start start;   /* initialization with the IMU */
     struct vf_mono mono;     /* monocular initialization, which runs besides `start` if the rig has one camera */
     struct vf_nav_bank bank; /* the other members */
-    uint32_t running;        /* 1: the last frame had an estimate */
-    uint32_t diverged;       /* number of consecutive frames with too large residuals: VF_NAV_DIVERGED_COST */
-    uint32_t resets;         /* number of estimates that started after the first one: vfront_nav_t.reset_counter */
-    uint32_t lost;           /* 1: an estimate was lost, and none has started since */
-    vfront_nav_t first;      /* initial state for the next frame; t_ns 0: none */
+    struct vf_nav_separated separated[VF_BANK]; /* since vfront_init(), over losses and resets */
+    uint32_t running;                           /* 1: the last frame had an estimate */
+    uint32_t diverged;  /* number of consecutive frames with too large residuals: VF_NAV_DIVERGED_COST */
+    uint32_t resets;    /* number of estimates that started after the first one: vfront_nav_t.reset_counter */
+    uint32_t lost;      /* 1: an estimate was lost, and none has started since */
+    vfront_nav_t first; /* initial state for the next frame; t_ns 0: none */
     /* motion with which two cameras start an estimate in the next frame; dt_s 0: none */
     struct vf_from_stereo_motion stereo;
     uint32_t no_gravity; /* 1: two cameras started this estimate, without gravity */
@@ -164,7 +172,8 @@ struct vf_nav {
 /* clang-format off */
 #define VF_GEOMETRY_nav(X) X(active) X(pair)
 #define VF_TUNING_nav(X) \
-    X(vio_stationary) X(vio_stereo_urad) X(rig_centre_mpx) X(vio_imu_percent) X(ego_metric_hypotheses)
+    X(vio_stationary) X(vio_stereo_urad) X(rig_centre_mpx) X(vio_imu_percent) X(protection_risk_ppm) \
+    X(ego_metric_hypotheses)
 /* clang-format on */
 VF_GEOMETRY_OF(nav);
 VF_TUNING_OF(nav);
@@ -181,6 +190,8 @@ struct vf_nav_view {
     const struct vf_vio_report *vio;  /* estimator's output of this frame; read by vf_nav_after_step() only */
     /* faults of the IMU in the last frame, bits of health.imu: VFRONT_IMU_AXES, _IN_DEGREES, _CLOCK */
     uint32_t imu_fault;
+    uint64_t
+        away_ns; /* time since the last frame, whose clock was another one, by the frames refused [ns]; 0: unknown */
     struct vf_nav *nav;
     struct vf_vio_request *request;    /* output of vf_nav_before_step(): command and data for the estimator */
     vfront_prediction_t *state_motion; /* output of vf_nav_before_step(): predicted motion of camera 0 */

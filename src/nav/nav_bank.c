@@ -35,6 +35,8 @@ void vf_nav_bank_yield(struct vf_nav *n)
 {
     struct vf_nav_bank *b = &n->bank;
     if (!b->accepted) return;
+    for (uint32_t i = 1; i < VF_BANK; i++)
+        if (i > b->accepted && b->goes_on[i]) vf_nav_level_keep(&n->separated[i], &n->own.last, &b->member[i].last);
     memset(b->goes_on, 0, sizeof b->goes_on);
     b->accepted = VF_BANK_ALL;
 }
@@ -66,19 +68,6 @@ void vf_nav_bank_request(const struct vf_nav_view *s)
         g->from = anew ? b->kept : i;
         vf_nav_interval(s, i, m, &g->motion);
         if (anew && i < b->accepted) vf_nav_forget_biases(&g->motion, b->accepted == VF_BANK_NO_IMU);
-    }
-}
-
-/** Difference y - x of two states: position, attitude, velocity. */
-static void separation(const vfront_nav_t *x, const vfront_nav_t *y, double d[VF_BANK_ERRORS])
-{
-    double back[VF_QUATERNION], turn[VF_QUATERNION];
-    for (int k = 0; k < VF_QUATERNION; k++) back[k] = k ? -x->q_odom_imu[k] : x->q_odom_imu[k];
-    vf_quaternion_multiply(y->q_odom_imu, back, turn);
-    vf_quaternion_logarithm(turn, d + VF_NAV_W);
-    for (int k = 0; k < VF_AXES; k++) {
-        d[VF_NAV_P + k] = y->position_m[k] - x->position_m[k];
-        d[VF_NAV_V + k] = y->velocity_mps[k] - x->velocity_mps[k];
     }
 }
 
@@ -131,7 +120,7 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
     const double accepted = s->vio->summary[i].accepted, own_accepted = s->vio->summary[b->accepted].accepted,
                  decay = VF_BANK_EVIDENCE_S / (VF_BANK_EVIDENCE_S + dt_s);
     double d[VF_BANK_ERRORS];
-    separation(own, other, d);
+    vf_nav_separation(own, other, d);
     const int contradicts = largest(d, own, other, 0, VF_BANK_ERRORS) > VF_BANK_CHI2,
               tilted = i == VF_BANK_NO_ACCEL && largest(d, own, other, VF_NAV_W, VF_NAV_W + 2) > VF_BANK_CHI2 &&
                        other->residual_mean_square <= own->residual_mean_square;
@@ -165,12 +154,6 @@ static void renew(struct vf_nav *n, uint32_t i)
     if (very_old && !b->disputed) b->goes_on[i] = 0;
 }
 
-/** 1 if member i had a finite state in this frame. */
-static int has_state(const struct vf_nav_view *s, uint32_t i)
-{
-    return s->request->member[i].command != VF_VIO_NONE && vf_nav_is_finite(&s->vio->nav[i]);
-}
-
 int vf_nav_bank_decide(const struct vf_nav_view *s)
 {
     struct vf_nav *n = s->nav;
@@ -180,8 +163,8 @@ int vf_nav_bank_decide(const struct vf_nav_view *s)
     memset(b->ends, 0, sizeof b->ends);
     if (!runs(s) || n->excluded) return 0;
     for (uint32_t i = 0; i < VF_BANK; i++) {
-        if (i == b->accepted || !has_state(s, i)) continue;
-        if (has_state(s, b->accepted) && !compare(s, i, dt_s)) continue;
+        if (i == b->accepted || !vf_nav_has_state(s, i)) continue;
+        if (vf_nav_has_state(s, b->accepted) && !compare(s, i, dt_s)) continue;
         accept(n, i);
         return 1;
     }
@@ -194,9 +177,9 @@ void vf_nav_bank_widen(const struct vf_nav_view *s, vfront_nav_t *nav)
     const vfront_nav_t *own = &s->vio->nav[b->accepted];
     double most = VF_BANK_WIDEN_CHI2, d[VF_BANK_ERRORS], of_most[VF_BANK_ERRORS] = {0.0};
     if (!runs(s)) return;
-    for (uint32_t i = b->accepted + 1; i < VF_BANK; i++) {
-        if (!has_state(s, i) || b->worse[i]) continue;
-        separation(own, &s->vio->nav[i], d);
+    for (uint32_t i = 1; i < VF_BANK; i++) {
+        if (i <= b->accepted || !vf_nav_has_state(s, i) || b->worse[i]) continue;
+        vf_nav_separation(own, &s->vio->nav[i], d);
         const double square = largest(d, own, &s->vio->nav[i], 0, VF_BANK_ERRORS);
         if (square < most) continue;
         most = square;
@@ -206,7 +189,7 @@ void vf_nav_bank_widen(const struct vf_nav_view *s, vfront_nav_t *nav)
         for (int c = r; c < VF_BANK_ERRORS; c++) nav->covariance[vf_nav_index(r, c)] += of_most[r] * of_most[c];
 }
 
-void vf_nav_bank_keep(const struct vf_nav_view *s)
+void vf_nav_bank_keep(const struct vf_nav_view *s, int lost)
 {
     struct vf_nav *n = s->nav;
     struct vf_nav_bank *b = &n->bank;
@@ -214,12 +197,14 @@ void vf_nav_bank_keep(const struct vf_nav_view *s)
     for (uint32_t i = 0; i < VF_BANK; i++) {
         const vfront_nav_t *nav = &s->vio->nav[i];
         struct vf_nav_member *m = &b->member[i];
-        b->goes_on[i] = i != b->accepted && has_state(s, i) && !b->ends[i];
+        b->goes_on[i] = i != b->accepted && vf_nav_has_state(s, i) && !b->ends[i];
         if (!b->goes_on[i]) continue;
         m->before = m->last;
         m->last = *nav;
         vf_nav_carry(m, nav, n->t_ns);
         renew(n, i);
+        if ((lost || !b->goes_on[i]) && i > b->accepted && vf_nav_has_state(s, b->accepted))
+            vf_nav_level_keep(&n->separated[i], &s->vio->nav[b->accepted], nav);
     }
 }
 

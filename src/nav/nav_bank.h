@@ -19,7 +19,7 @@
 #ifndef VF_NAV_BANK_H
 #define VF_NAV_BANK_H
 
-#include "nav.h"
+#include "nav_level.h"
 
 /** 1 if a state is finite and in range. */
 int vf_nav_is_finite(const vfront_nav_t *nav);
@@ -34,9 +34,6 @@ void vf_nav_bank_yield(struct vf_nav *n);
 
 /** Fills in the requests to the members that are not accepted, after that to the accepted one. */
 void vf_nav_bank_request(const struct vf_nav_view *s);
-
-/** Number of errors compared: position, attitude, velocity, as in vfront_nav_t. */
-enum { VF_BANK_ERRORS = VF_NAV_V + VF_AXES };
 
 /** Square of a separation on an axis above which two members contradict each other [variances]. */
 #define VF_BANK_CHI2 VF_CHI2_1_E6
@@ -64,7 +61,7 @@ int vf_nav_bank_decide(const struct vf_nav_view *s);
 /** Adds the separation from a member with fewer measurements to the covariance of the reported state. */
 void vf_nav_bank_widen(const struct vf_nav_view *s, vfront_nav_t *nav);
 
-/** Keeps the other members' states of this frame. */
-void vf_nav_bank_keep(const struct vf_nav_view *s);
+/** Keeps the other members' states of this frame; lost: 1: the estimate ends, and what separates them from it. */
+void vf_nav_bank_keep(const struct vf_nav_view *s, int lost);
 
 #endif

@@ -101,8 +101,12 @@ static void make_states(void)
                         .residual_mean_square = 2.0 / 3.0,
                         .landmarks = 44,
                         .quality = 33,
-                        .reset_counter = 3};
+                        .reset_counter = 3,
+                        .protection = VFRONT_PROTECTION_GIVEN};
     for (int k = 0; k < 3; k++) {
+        n->protection_level_m[k] = 13.0 + k;
+        n->protection_level_mps[k] = 16.0 + k;
+        n->protection_level_rad[k] = 19.0 + k;
         n->position_m[k] = (1.0 + k) / 3.0;
         n->velocity_mps[k] = (4.0 + k) / 3.0;
         n->gyro_bias_rad_s[k] = (7.0 + k) / 3.0;
@@ -370,7 +374,7 @@ static void test_state(void **state)
     const char *line = line_of("state.csv", 1);
     assert_int_equal(strncmp(line, "5,0,initialising,,0,1,,,", 24), 0);
     for (const char *c = line; *c; c++) empty += *c == ',';
-    assert_true(columns == 43 && empty == columns);
+    assert_true(columns == 53 && empty == columns);
     line = line_of("state.csv", 2);
     snprintf(begin, sizeof begin, "6,0,coasting,saturated gap,3,33,44,77,%.17g,1234567890123456787,", 2.0 / 3.0);
     assert_int_equal(strncmp(line, begin, strlen(begin)), 0);
@@ -378,9 +382,10 @@ static void test_state(void **state)
     for (int i = 0; i < 33; i++, line++) {
         char *end;
         v[i] = strtod(line, &end);
-        assert_true(*end == (i < 32 ? ',' : '\n'));
+        assert_true(*end == ',');
         line = end;
     }
+    assert_string_equal(line, "given,13,14,15,16,17,18,19,20,21\n");
     for (int i = 0; i < 6; i++) assert_true(v[i] == third[i] / 3.0);
     assert_true(v[6] == 0.0 && v[7] == 0.0 && v[8] == half && v[9] == half);
     for (int i = 0; i < 6; i++) assert_true(v[10 + i] == third[6 + i] / 3.0);

@@ -12,7 +12,7 @@ another default. tests/house/constants.txt has the rows by which some of them ar
     formula    functions. Coefficients of a named formula: whole numbers up to 100 and their inverses
     dimension  macros. Numbers of columns, rows or lanes that follow from the variables
 
-The rest goes by form. unit: 1e-9, 3e-9 (of three axes) or 1e9 in a statement with nanoseconds, 1e-6 with micro, 0.001 with milli, 0.01 with percent,
+The rest goes by form. unit: 1e-9, 3e-9 (of three axes) or 1e9 in a statement with nanoseconds, 1e-6 with micro and ppm, 0.001 with milli, 0.01 with percent,
 65536 with q16. bits: masks and shifts. dimension: integers in brackets, enumerations, heads of `for`, arguments of VF_PARTS and VF_GROUP, static
 assertions; elsewhere those of SIZES, unless they are compared with anything but an index. chosen: all others, and the probabilities of
 src/math/chi2.h, whose values are computed here again.
@@ -34,7 +34,7 @@ SOLVERS = ("math/cholesky.h", "math/robust.h")
 # products and triangles, 16 and 32 lanes, 24: two frames and the biases of a monocular start
 SIZES = {3, 4, 5, 6, 7, 9, 10, 15, 16, 24, 32, 36, 54, 81, 120, 225}
 INDEX = re.compile(r"(?:\b[a-z]|\b(?:row|column|error|axis|part|at|bias|from|item|dimension|pose|r \+ c|c2)\b|\]|\))$")
-UNITS = {"3e-9": r"_ns", "1e-9": r"ns\b|NS\b|\bt_ns", "1e9": r"ns\b|NS\b|offset_s", "1e-6": r"_urad", "0.001": r"_mpx", "1e-3": r"_mpx", "0.01": r"_percent", "65536.0": r"q16"}
+UNITS = {"3e-9": r"_ns", "1e-9": r"ns\b|NS\b|\bt_ns", "1e9": r"ns\b|NS\b|offset_s", "1e-6": r"_urad|_ppm", "0.001": r"_mpx", "1e-3": r"_mpx", "0.01": r"_percent", "65536.0": r"q16"}
 KINDS = ("chosen", "fault", "input", "formula", "dimension", "unit", "bits")
 
 

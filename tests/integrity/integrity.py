@@ -10,8 +10,8 @@ Seeds follow one another, and kinds follow seeds, so that each kind has as many 
 diagrams by program and quantity. --replay: one flight, frame by frame, of a seed and a kind as the tables name them; `build/worlds --fault-kinds`
 lists the kinds. --check: bounds for the sample of `make slow`; with --must-fail exit status 0 if one of them is broken.
 
-The protection level is NOT reported by the library yet. In its place stands k times the reported deviation of the covariance's largest axis, k of a
-probability of 1e-4 an hour of 72,000 frames, each independent: Gaussian, three axes, k = 6.65.
+The protection levels are those of the result, vfront_nav_t.protection_level_..., an axis each. Of three axes that one counts whose error is the
+largest part of its level.
 
 Columns of the tables; shares are of runs, with their number beside them:
 

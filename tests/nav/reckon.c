@@ -128,6 +128,40 @@ static void stays(void **unused)
     }
 }
 
+/** A clock of the camera that is set in flight: the state, running or lost, goes on for the time that the frames tell,
+ *  on the new clock, earlier or later, at its velocity. Without such a time it stays. */
+static void clock_set(void **unused)
+{
+    (void)unused;
+    shake(85);
+    for (int is = 0; is < 8; is++) {
+        struct vf_nav_view view = draw_lost();
+        const uint64_t to_ns = is & 1 ? 900 * 1000000000ull : 1000000000u;
+        const int known = !(is & 2), away_ms = is & 1 ? 300 : 600;
+        nav.running = is >> 2;
+        nav.lost = !nav.running;
+        params.frame = 0;
+        params.dt_ns = 0;
+        view.away_ns = known ? (uint64_t)away_ms * 1000000u : 0;
+        const vfront_nav_t last = nav.own.last;
+        vf_samples_select(&samples, to_ns, to_ns);
+        vf_nav_before_step(&view);
+        const vfront_nav_t *now = &nav.own.last;
+        assert_int_equal(nav.own.carried.t_ns, known ? to_ns : 0);
+        assert_int_equal(now->t_ns, known ? to_ns : last.t_ns);
+        assert_int_equal(now->age_ns, known ? view.away_ns : 0);
+        assert_int_equal(nav.lost, 1);
+        for (int k = 0; k < 3; k++) {
+            const double moved = now->position_m[k] - last.position_m[k],
+                         variance = now->covariance[vf_nav_index(k, k)];
+            const double expected = known ? 1e-3 * away_ms * last.velocity_mps[k] : 0;
+            REQUIRE(fabs(moved - expected) < 1e-9, "case %d: moved by %g m, not %g\n", is, moved, expected);
+            REQUIRE(known ? variance > 0.04 * (1 + 1e-6 * away_ms * away_ms) : variance == 0.04,
+                    "case %d: variance %g m^2\n", is, variance);
+        }
+    }
+}
+
 /** Two cameras alone begin at the pose of the last state. Its errors are added, but not after a reset, since when they
  *  are not known. */
 static void begins_without_gravity(void **unused)
@@ -211,7 +245,7 @@ static void begins_at_rest(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(goes_on), cmocka_unit_test(stays),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(goes_on), cmocka_unit_test(stays), cmocka_unit_test(clock_set),
                                        cmocka_unit_test(begins_without_gravity), cmocka_unit_test(begins_at_rest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,10 +10,6 @@
 #include "drawn_fault.h"
 #include "drawn_result.h"
 
-/** Probability an hour that an error is beyond its level, and frames of that hour, each taken as independent. */
-#define LEVEL_AN_HOUR 1e-4
-#define LEVEL_FRAMES_AN_HOUR 72000.0
-
 /** Of position, attitude, velocity [m, rad, m/s]: errors below are not called misleading; alert limits of a user. */
 static const double integrity_least[KINDS] = {0.05, 2 * DEGREE, 0.1};
 static const double integrity_limit[KINDS] = {1, 5 * DEGREE, 1};
@@ -97,43 +93,11 @@ struct integrity_frame {
 
 /* ---- level ------------------------------------------------------------------------------------------------------- */
 
-/** Length that three normal errors of deviation 1 exceed with a probability: root of a quantile of chi-square, three
- *  degrees of freedom, by bisection. */
-static double level_factor(double probability)
+/** Protection level of an axis of a state: errors in the order of the covariance [m, rad, m/s]; negative: none. */
+static double level_of(const vfront_nav_t *nav, int axis)
 {
-    double low = 0, high = 40;
-    for (int i = 0; i < 60; i++) {
-        const double k = 0.5 * (low + high), beyond = erfc(k / sqrt(2)) + sqrt(2 / acos(-1)) * k * exp(-0.5 * k * k);
-        *(beyond > probability ? &low : &high) = k;
-    }
-    return high;
-}
-
-/** Largest eigenvalue of the 3x3 covariance of the errors from `first` on. */
-static double largest_variance(const vfront_nav_t *nav, int first)
-{
-    double A[9], mean = 0, square_sum = 0, B[9];
-    for (int i = 0; i < 9; i++) {
-        const int a = first + i / 3, b = first + i % 3;
-        A[i] = nav->covariance[a < b ? vf_nav_index(a, b) : vf_nav_index(b, a)];
-        if (i % 4 == 0) mean += A[i] / 3;
-    }
-    for (int i = 0; i < 9; i++) B[i] = A[i] - (i % 4 ? 0 : mean), square_sum += B[i] * B[i];
-    const double p = sqrt(square_sum / 6);
-    if (!(p > 0)) return mean;
-    const double det = B[0] * (B[4] * B[8] - B[5] * B[7]) - B[1] * (B[3] * B[8] - B[5] * B[6]) +
-                       B[2] * (B[3] * B[7] - B[4] * B[6]);
-    return mean + 2 * p * cos(acos(fmax(-1, fmin(1, det / (2 * p * p * p)))) / 3);
-}
-
-/** Protection level of a state: of position, attitude, velocity [m, rad, m/s]; negative: none. The library reports none
- *  yet: it is the deviation of the covariance's largest axis times level_factor(). */
-static void level_of(const vfront_nav_t *nav, double level[KINDS])
-{
-    static double factor;
-    if (factor == 0) factor = level_factor(LEVEL_AN_HOUR / LEVEL_FRAMES_AN_HOUR);
-    for (int kind = 0; kind < KINDS; kind++)
-        level[kind] = is_reported(nav) ? factor * sqrt(fmax(0, largest_variance(nav, 3 * kind))) : -1;
+    const double *const level[KINDS] = {nav->protection_level_m, nav->protection_level_rad, nav->protection_level_mps};
+    return nav->protection == VFRONT_PROTECTION_GIVEN ? level[axis / 3][axis % 3] : -1;
 }
 
 /* ---- alerts ------------------------------------------------------------------------------------------------------ */
@@ -156,13 +120,15 @@ static void integrity_read(const vfront_result_t *r, const double e[9], struct i
 {
     memset(f, 0, sizeof *f);
     for (int kind = 0; kind < KINDS; kind++) f->level[kind] = -1;
-    if (r) level_of(&r->nav, f->level);
-    f->alert = r ? alerts_of(r, f->level) : ALERT_NO_LEVEL;
-    for (int kind = 0; kind < KINDS && f->level[kind] >= 0; kind++) {
-        f->error[kind] = length(e + 3 * kind);
-        f->misleading[kind] = f->error[kind] > f->level[kind] && f->error[kind] > integrity_least[kind];
+    for (int axis = 0; r && axis < 3 * KINDS; axis++) {
+        const double error = fabs(e[axis]), level = level_of(&r->nav, axis);
+        const int kind = axis / 3, none = f->level[kind] < 0;
+        if (level < 0 || !(none || error * f->level[kind] > f->error[kind] * level)) continue;
+        f->error[kind] = error, f->level[kind] = level;
+        f->misleading[kind] = error > level && error > integrity_least[kind];
         f->any |= f->misleading[kind];
     }
+    f->alert = r ? alerts_of(r, f->level) : ALERT_NO_LEVEL;
 }
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */

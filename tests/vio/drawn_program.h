@@ -156,6 +156,11 @@ static const vfront_result_t *step_frame(int k, uint32_t *from)
     memcpy(&broken, r, sizeof broken);
     for (int i = 0; i < (int)(sizeof broken.nav.covariance / sizeof *broken.nav.covariance); i++)
         broken.nav.covariance[i] /= 25;
+    for (int k = 0; k < 3; k++) {
+        broken.nav.protection_level_m[k] /= 5;
+        broken.nav.protection_level_rad[k] /= 5;
+        broken.nav.protection_level_mps[k] /= 5;
+    }
     return &broken;
 }
 
@@ -370,8 +375,8 @@ static int help(void)
            "  --set NAME=VALUE    a drawn quantity is this in all worlds; others stay as drawn\n"
            "  --between NAME=A,B  it is drawn from A to B, by the same kind of distribution\n"
            "  --draw GROUP,...    only these are drawn, all others as in easy worlds; none: easy worlds\n"
-           "  --broken WHAT       for checks that must see it: covariance, 25 times too small as reported; gravity,\n"
-           "                      stated 30 %% too small; baseline, 10 %% too long; mount, turned by 10 degrees\n"
+           "  --broken WHAT       for checks that must see it: covariance, 25 times too small, and levels 5 times;\n"
+           "                      gravity, stated 30 %% too small; baseline, 10 %% too long; mount, turned by 10 deg\n"
            "  --distributions     table of the drawn quantities, and no flight\n"
            "  --results           table of the results, and no flight\n",
            mode.program, mode.seconds);
