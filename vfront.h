@@ -16,7 +16,7 @@
  *           all CUDA calls: signals blocked, scheduling and processors of the caller of vfront_init().
  * Memory    Fixed by vfront_cfg.h. Nothing is allocated after vfront_init().
  * Bits      A result, but `timing` and health.reset_counter, is a pure function of config, rig, tuning, and the frames
- *           and maps since vfront_init() or vfront_reset(), on every port, also where the GPU failed in between.
+ *           and maps since vfront_init(), or vfront_reset() and the state then, on every port, also if the GPU failed.
  * Picture   Row-major, origin top left, x right, y down. Pixel centres are integers. Pixels are those of level 0.
  * Camera    x right, y down, z forward along the optical axis. Results refer to vfront_info_t.camera.
  * IMU       Axes of the samples. At rest an accelerometer measures +gravity along the axis that points up.

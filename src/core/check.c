@@ -387,8 +387,7 @@ static vfront_status_t check_motion(struct vf_context *s, const vfront_frame_t *
     return status ? status : check_imu(s, f);
 }
 
-/** 1 if the timestamp t_ns is later than before_ns, by at most frame_jump_ms. */
-static int follows(const struct vf_context *s, uint64_t t_ns, uint64_t before_ns)
+int vf_follows(const struct vf_context *s, uint64_t t_ns, uint64_t before_ns)
 {
     return t_ns > before_ns && t_ns - before_ns <= (uint64_t)s->step[0].tuning.frame_jump_ms * 1000000u;
 }
@@ -399,8 +398,8 @@ static vfront_status_t check_stamp(struct vf_context *s, uint64_t t_ns)
 {
     struct vf_refused_stamps *run = &s->refused;
     s->clock_set = 0;
-    if (!s->frame || follows(s, t_ns, s->t_ns)) return VFRONT_OK;
-    const int32_t length = run->length && follows(s, t_ns, run->last_ns) ? run->length + 1 : 1;
+    if (!s->frame || vf_follows(s, t_ns, s->t_ns)) return VFRONT_OK;
+    const int32_t length = run->length && vf_follows(s, t_ns, run->last_ns) ? run->length + 1 : 1;
     s->clock_set = length == VF_CLOCK_SET_STAMPS;
     if (s->clock_set) /* the run of rejected timestamps is kept, because the frame may be rejected for another reason */
         return VFRONT_OK;

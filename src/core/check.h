@@ -22,6 +22,9 @@ vfront_status_t vf_check_map(struct vf_context *context, const vfront_tuning_t *
 
 vfront_status_t vf_check_tuning(struct vf_context *context, const vfront_tuning_t *tuning);
 
+/** 1 if the timestamp t_ns is later than before_ns, by at most frame_jump_ms. */
+int vf_follows(const struct vf_context *s, uint64_t t_ns, uint64_t before_ns);
+
 /** Checks a frame, its timestamp first. Counts a rejected timestamp in context->refused. Sets context->clock_set to 1
  *  if the frame is the first one after the camera's clock was set, else to 0. */
 vfront_status_t vf_check_frame(struct vf_context *context, const vfront_frame_t *frame);

@@ -2,6 +2,7 @@
 /* Parameters of a frame, set before its step; and the host's part of the result, set after the step: times, addresses
  * of disparities, navigation state. */
 #include "frame.h"
+#include "check.h"
 
 #include "math/quaternion.h"
 #include "math/rotation.h"
@@ -241,6 +242,14 @@ static void fill_rotation(struct vf_context *s, const vfront_frame_t *f)
         s->imu_scale = vf_gyro_errors_scale(&s->gyro_errors, vf_rotation_mounting(&s->seen.camera[0]));
 }
 
+/** Time since the last frame, whose clock was another one, or before vfront_reset(): vf_nav_view.away_ns. */
+static uint64_t away_ns(const struct vf_context *s)
+{
+    const uint64_t t_ns = s->pinned->params.t_ns;
+    if (s->clock_set) return (s->refused.count + 1) * s->refused.interval_ns;
+    return !s->frame && vf_follows(s, t_ns, s->t_ns) ? t_ns - s->t_ns : 0;
+}
+
 /** View of nav, the supervisor of the state estimator, on the pinned memory of the active port. */
 static struct vf_nav_view nav_view(struct vf_context *s)
 {
@@ -253,7 +262,7 @@ static struct vf_nav_view nav_view(struct vf_context *s)
     v.samples = &s->samples;
     v.vio = &s->pinned->vio;
     v.imu_fault = s->imu_fault;
-    v.away_ns = s->clock_set ? (s->refused.count + 1) * s->refused.interval_ns : 0;
+    v.away_ns = away_ns(s);
     v.nav = &s->nav;
     v.request = &s->pinned->request;
     v.state_motion = &s->pinned->params.state_motion;

@@ -190,8 +190,9 @@ struct vf_nav_view {
     const struct vf_vio_report *vio;  /* estimator's output of this frame; read by vf_nav_after_step() only */
     /* faults of the IMU in the last frame, bits of health.imu: VFRONT_IMU_AXES, _IN_DEGREES, _CLOCK */
     uint32_t imu_fault;
-    uint64_t
-        away_ns; /* time since the last frame, whose clock was another one, by the frames refused [ns]; 0: unknown */
+    /* time since the last frame: where its clock was another one, by the number of refused frames; where it was before
+     * vfront_reset(), by the stamps if they go on [ns]; 0: unknown */
+    uint64_t away_ns;
     struct vf_nav *nav;
     struct vf_vio_request *request;    /* output of vf_nav_before_step(): command and data for the estimator */
     vfront_prediction_t *state_motion; /* output of vf_nav_before_step(): predicted motion of camera 0 */

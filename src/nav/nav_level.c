@@ -108,7 +108,7 @@ static uint32_t given(const struct vf_nav_view *s, const vfront_nav_t *nav)
 {
     const struct vf_nav *n = s->nav;
     if (nav->state < VFRONT_NAV_GOOD || nav->state == VFRONT_NAV_LOST) return VFRONT_PROTECTION_NO_STATE;
-    const int has_samples = !n->vision_only || n->excluded;
+    const int has_samples = n->bank.accepted != VF_BANK_NO_IMU && (!n->vision_only || n->excluded);
     if (VF_BANK == 1 || n->no_gravity || !has_samples || !s->geometry.pair.placed) return VFRONT_PROTECTION_NO_BANK;
     return vf_nav_has_state(s, VF_BANK - 1) ? VFRONT_PROTECTION_GIVEN : VFRONT_PROTECTION_NO_MEMBER;
 }
