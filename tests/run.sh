@@ -9,7 +9,7 @@ count() { # of tests that cmocka says are $1, in all groups of a program; nothin
     sed -n "s/^\[  *$1 *\] \([0-9]*\) test(s).*/\1/p" "$out" | awk '{n += $1} END {if (NR) print n}'
 }
 report() {
-    printf '%-64.64s %3d passed %2d failed %2d skipped %4d s\n' "$command" "${p:-0}" "${f:-0}" "${s:-0}" "$took"
+    printf '%-64.64s %3d passed %2d failed %2d skipped %4d s %4d s of a core\n' "$command" "${p:-0}" "${f:-0}" "${s:-0}" "$took" "$busy"
     [ $code -eq 77 ] && tail -n 1 "$out" | sed 's/^/    /'
     [ $code -ne 77 ] && [ "${s:-0}" -gt 0 ] && grep -i '^skipped' "$out" | sed 's/^/    /'
     [ "${f:-0}" -gt 0 ] && tail -40 "$out"
@@ -24,6 +24,8 @@ if [ "${1:-}" = --one ]; then # of the tests below: DIR NUMBER COMMAND
     sh -c "$command" >"$out" 2>&1
     code=$?
     took=$(($(date +%s) - begin))
+    times >"$2/$3.times" # of this shell, then of what it ran: minutes and seconds, user and system
+    busy=$(awk 'NR == 2 {gsub("[ms]", " "); printf "%d", 60 * $1 + $2 + 60 * $3 + $4}' "$2/$3.times")
     p=$(count PASSED) f=$(count FAILED) s=$(count SKIPPED)
     if [ -z "$p$f$s" ]; then
         case $code in 0) p=1 ;; 77) s=1 ;; *) f=1 ;; esac
