@@ -175,7 +175,7 @@ typedef struct vfront_picture {
 
 /** Pictures of all cameras at one time. Memory may be reused after vfront_submit(), but see vfront_memory_t. A stamp is
  *  at most frame_jump_ms after that of the last frame. Three refused stamps in a row mean that the clock was set: the
- *  third is accepted, as after vfront_reset(). Each IMU sample is given once, in order, with the first frame after it,
+ *  third is accepted. Each IMU sample is given once, in order, with the first frame after it,
  *  not cut to frames; again if that frame is refused. */
 typedef struct vfront_frame {
     uint64_t t_ns;                /* Stamp: start of exposure, on any one clock [ns] */
@@ -221,8 +221,9 @@ typedef enum vfront_nav_state {
 /** Whether a state has protection levels, or why not. */
 typedef enum vfront_protection {
     VFRONT_PROTECTION_NO_STATE = 0, VFRONT_PROTECTION_GIVEN = 1,
-    VFRONT_PROTECTION_NO_BANK = 2,  /* One camera, VFRONT_BANK 1, no samples, or begun by two cameras alone */
-    VFRONT_PROTECTION_NO_MEMBER = 3 /* The member of the bank with the least measurements has no estimate */
+    VFRONT_PROTECTION_NO_BANK = 2,   /* One camera, VFRONT_BANK below 3, no samples in use, or begun without gravity */
+    VFRONT_PROTECTION_NO_MEMBER = 3, /* The member of the bank without the IMU has no estimate */
+    VFRONT_PROTECTION_NO_ORIGIN = 4  /* Unknown time since a state before: vfront_reset(), a clock that was set */
 } vfront_protection_t;
 
 /** State of the IMU. Errors, three each: position [m], attitude [rad], velocity [m/s], gyro bias [rad/s], accelerometer
@@ -288,8 +289,8 @@ vfront_status_t vfront_wait(vfront_t *vf, uint32_t timeout_us, const vfront_resu
 vfront_status_t vfront_step(vfront_t *vf, const vfront_frame_t *frame, const vfront_result_t **result);
 
 /**
- * Drops all but memory, tuning and rig. Track ids restart at first_track_id, health.motion_breaks at
- * first_counter; health.reset_counter rises.
+ * Drops all but memory, tuning, rig and the last state, where the next one begins. Track ids restart at first_track_id,
+ * health.motion_breaks at first_counter; health.reset_counter rises.
  * @retval VFRONT_E_NULL, VFRONT_E_STATE, VFRONT_E_BUSY  vf is NULL; not initialised; a frame is in progress.
  * @retval VFRONT_E_DEVICE, VFRONT_E_ABANDONED  The CUDA port failed or was abandoned.
  */

@@ -350,7 +350,7 @@ static void nav_flags(FILE *f, uint32_t flags)
 /** Name of a vfront_protection_t. */
 static const char *protection_name(uint32_t protection)
 {
-    static const char *const name[] = {"no-state", "given", "no-bank", "no-member"};
+    static const char *const name[] = {"no-state", "given", "no-bank", "no-member", "no-origin"};
     return protection < sizeof name / sizeof *name ? name[protection] : "?";
 }
 

@@ -403,6 +403,7 @@ static vfront_status_t check_stamp(struct vf_context *s, uint64_t t_ns)
     s->clock_set = length == VF_CLOCK_SET_STAMPS;
     if (s->clock_set) /* the run of rejected timestamps is kept, because the frame may be rejected for another reason */
         return VFRONT_OK;
+    if (length == 1) run->first_ns = t_ns;
     run->length = length;
     run->last_ns = t_ns;
     run->count++;

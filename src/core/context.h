@@ -29,9 +29,10 @@
 #define VF_CLOCK_SET_STAMPS 3
 /** Run of rejected timestamps, each of which follows the one before. */
 struct vf_refused_stamps {
-    uint64_t last_ns; /* last rejected timestamp [ns] */
-    int32_t length;   /* number of rejected timestamps in the run; 0: none since the last accepted frame */
-    uint32_t count;   /* number of rejected timestamps since the last accepted frame */
+    uint64_t first_ns; /* first rejected timestamp of the run [ns] */
+    uint64_t last_ns;  /* last rejected timestamp [ns] */
+    int32_t length;    /* number of rejected timestamps in the run; 0: none since the last accepted frame */
+    uint32_t count;    /* number of rejected timestamps since the last accepted frame */
     uint32_t reserved;
     uint64_t interval_ns; /* time between the last two accepted frames, of one clock [ns]; 0: unknown */
 };

@@ -242,11 +242,13 @@ static void fill_rotation(struct vf_context *s, const vfront_frame_t *f)
         s->imu_scale = vf_gyro_errors_scale(&s->gyro_errors, vf_rotation_mounting(&s->seen.camera[0]));
 }
 
-/** Time since the last frame, whose clock was another one, or before vfront_reset(): vf_nav_view.away_ns. */
+/** Time since the last frame, whose clock was another one, or before vfront_reset(): vf_nav_view.away_ns. Unknown after
+ *  a later stamp: a clock that was set, or a pause. */
 static uint64_t away_ns(const struct vf_context *s)
 {
-    const uint64_t t_ns = s->pinned->params.t_ns;
-    if (s->clock_set) return (s->refused.count + 1) * s->refused.interval_ns;
+    const struct vf_refused_stamps *run = &s->refused;
+    const uint64_t t_ns = s->pinned->params.t_ns, before = run->count + 1 - (uint64_t)run->length;
+    if (s->clock_set) return t_ns > s->t_ns || !run->interval_ns ? 0 : before * run->interval_ns + t_ns - run->first_ns;
     return !s->frame && vf_follows(s, t_ns, s->t_ns) ? t_ns - s->t_ns : 0;
 }
 

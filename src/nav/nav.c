@@ -37,10 +37,16 @@ static void rig_of(const struct vf_nav_view *s, struct vf_vio_rig *rig)
 /** Puts the last state on the clock of this frame, the first one of that clock. */
 static void continue_clock(const struct vf_nav_view *s)
 {
-    struct vf_vio_carried *c = &s->nav->own.carried;
-    const uint64_t now_ns = s->samples->to_ns, away_ns = s->away_ns < now_ns ? s->away_ns : 0;
+    struct vf_nav *n = s->nav;
+    struct vf_vio_carried *c = &n->own.carried;
+    const uint64_t now_ns = s->samples->to_ns, away_ns = s->away_ns < now_ns ? s->away_ns : 0,
+                   age_ns = n->own.last.t_ns > n->observed_ns ? n->own.last.t_ns - n->observed_ns : 0;
+    if (c->t_ns == now_ns) return; /* called again before the step */
+    if (n->own.last.t_ns && !(c->t_ns && away_ns)) n->time_lost = 1;
     c->t_ns = c->t_ns && away_ns ? now_ns - away_ns : 0;
-    if (c->t_ns) s->nav->own.last.t_ns = s->nav->observed_ns = vf_vio_imu_time_ns(c->t_ns, c->offset_s);
+    if (!c->t_ns) return;
+    n->own.last.t_ns = vf_vio_imu_time_ns(c->t_ns, c->offset_s);
+    n->observed_ns = age_ns < n->own.last.t_ns ? n->own.last.t_ns - age_ns : 0;
 }
 
 /** Ends the estimate and restarts the initialization. The last state is kept, with the errors of its origin, and goes
@@ -56,6 +62,7 @@ static void restart(const struct vf_nav_view *s)
     memset(&n->stereo, 0, sizeof n->stereo);
     n->running = n->no_gravity = n->diverged = n->prediction_off = n->imu_rejected = n->contradicted = n->unrefuted = 0;
     n->moving_object = n->gravity.frames = 0;
+    if (!s->params->frame) vf_nav_bank_end(n);
     memset(&n->bank, 0, sizeof n->bank);
     vf_nav_origin_add(&n->origin, &n->own.last);
     n->origin.known = 0;
@@ -67,8 +74,7 @@ static void restart(const struct vf_nav_view *s)
 static int begins_with_gravity(const struct vf_nav *n) { return n->first.t_ns && !n->vision_only; }
 
 /** Carries the last state on to this frame while there is no estimate: attitude by rates, velocity by forces while the
- *  tilt is known; without samples both stay, with the errors of that. Not after vfront_reset(), since when no time is
- *  known. */
+ *  tilt is known; without samples both stay, with the errors of that. Not while the time since then is unknown. */
 static void reckon(const struct vf_nav_view *s)
 {
     static const double still[VF_AXES];
@@ -411,10 +417,12 @@ static int is_tilted(const struct vf_nav_view *s, enum vf_vio_command command, c
     return tilted;
 }
 
-/** Reports a state as disputed while the motion of the images contradicts what it predicts. */
+/** Reports a state as disputed while another member contradicts it and explains more; without a protection level also
+ *  while the motion of the images contradicts what it predicts. */
 static void doubt(const struct vf_nav *n, vfront_nav_t *nav)
 {
-    if (!(n->prediction_off || n->bank.disputed) || nav->state != VFRONT_NAV_GOOD) return;
+    const int contradicted = n->prediction_off && nav->protection != VFRONT_PROTECTION_GIVEN;
+    if (!(contradicted || n->bank.disputed) || nav->state != VFRONT_NAV_GOOD) return;
     nav->state = VFRONT_NAV_COASTING;
     nav->flags |= VFRONT_NAV_DISPUTED;
     nav->quality = quality_of(nav);

@@ -131,7 +131,9 @@ struct vf_nav {
     struct vf_mono mono;     /* monocular initialization, which runs besides `start` if the rig has one camera */
     struct vf_nav_bank bank; /* the other members */
     struct vf_nav_separated separated[VF_BANK]; /* since vfront_init(), over losses and resets */
-    uint32_t running;                           /* 1: the last frame had an estimate */
+    uint32_t time_lost; /* 1: a state began after an unknown time since the last one; until vfront_init() */
+    uint32_t reserved;
+    uint32_t running;   /* 1: the last frame had an estimate */
     uint32_t diverged;  /* number of consecutive frames with too large residuals: VF_NAV_DIVERGED_COST */
     uint32_t resets;    /* number of estimates that started after the first one: vfront_nav_t.reset_counter */
     uint32_t lost;      /* 1: an estimate was lost, and none has started since */

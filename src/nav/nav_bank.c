@@ -31,14 +31,19 @@ static int runs(const struct vf_nav_view *s)
     return s->geometry.pair.placed && !n->no_gravity && s->request->member[n->bank.accepted].command == VF_VIO_CONTINUE;
 }
 
-void vf_nav_bank_yield(struct vf_nav *n)
+void vf_nav_bank_end(struct vf_nav *n)
 {
     struct vf_nav_bank *b = &n->bank;
-    if (!b->accepted) return;
     for (uint32_t i = 1; i < VF_BANK; i++)
         if (i > b->accepted && b->goes_on[i]) vf_nav_level_keep(&n->separated[i], &n->own.last, &b->member[i].last);
     memset(b->goes_on, 0, sizeof b->goes_on);
-    b->accepted = VF_BANK_ALL;
+}
+
+void vf_nav_bank_yield(struct vf_nav *n)
+{
+    if (!n->bank.accepted) return;
+    vf_nav_bank_end(n);
+    n->bank.accepted = VF_BANK_ALL;
 }
 
 /** Begins member i anew from the accepted one. Changes nothing if it is called again before the step. */
@@ -54,12 +59,12 @@ void vf_nav_bank_request(const struct vf_nav_view *s)
 {
     struct vf_nav *n = s->nav;
     struct vf_nav_bank *b = &n->bank;
+    if (!runs(s)) vf_nav_bank_end(n);
     for (uint32_t i = 0; i < VF_BANK; i++) {
         struct vf_nav_member *m = &b->member[i];
         struct vf_vio_member_request *g = &s->request->member[i];
         if (i == b->accepted) continue;
         g->command = VF_VIO_NONE;
-        if (!runs(s)) b->goes_on[i] = 0;
         if (!runs(s)) continue;
         const int anew = !b->goes_on[i];
         if (anew) begin_anew(n, i);
@@ -197,6 +202,8 @@ void vf_nav_bank_keep(const struct vf_nav_view *s, int lost)
     for (uint32_t i = 0; i < VF_BANK; i++) {
         const vfront_nav_t *nav = &s->vio->nav[i];
         struct vf_nav_member *m = &b->member[i];
+        const int ended = b->goes_on[i] && i > b->accepted && !vf_nav_has_state(s, i);
+        if (ended) vf_nav_level_keep(&n->separated[i], &n->own.before, &m->last); /* both of the frame before */
         b->goes_on[i] = i != b->accepted && vf_nav_has_state(s, i) && !b->ends[i];
         if (!b->goes_on[i]) continue;
         m->before = m->last;

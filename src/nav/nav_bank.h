@@ -32,6 +32,9 @@ void vf_nav_carry(struct vf_nav_member *m, const vfront_nav_t *nav, uint64_t t_n
  *  estimate. All members then run without samples; when the check ends, samples count without a trial. */
 void vf_nav_bank_yield(struct vf_nav *n);
 
+/** Called where the estimate ends before a step: keeps what separates the members. */
+void vf_nav_bank_end(struct vf_nav *n);
+
 /** Fills in the requests to the members that are not accepted, after that to the accepted one. */
 void vf_nav_bank_request(const struct vf_nav_view *s);
 

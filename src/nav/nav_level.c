@@ -46,17 +46,23 @@ static void add_kept(const struct vf_nav_separated *kept, const vfront_nav_t *ow
     add_cross(kept->d + VF_NAV_W, own->velocity_mps, d + VF_NAV_V);
 }
 
+/** 1 if error k is more uncertain in state x than in y. */
+static int is_larger(const vfront_nav_t *x, const vfront_nav_t *y, int k)
+{
+    return x->covariance[vf_nav_index(k, k)] > y->covariance[vf_nav_index(k, k)];
+}
+
 void vf_nav_level_keep(struct vf_nav_separated *kept, const vfront_nav_t *own, const vfront_nav_t *other)
 {
     vfront_nav_t more;
     double d[VF_BANK_ERRORS];
     vf_nav_separation(own, other, d);
     add_kept(kept, own, d, &more);
-    for (int k = 0; k < VF_NAV_V; k++) {
-        const int at = vf_nav_index(k, k);
-        if (other->covariance[at] > own->covariance[at])
-            more.covariance[at] += other->covariance[at] - own->covariance[at];
-    }
+    for (int r = 0; r < VF_NAV_V; r++)
+        for (int c = r; c < VF_NAV_V; c++)
+            if (is_larger(other, own, r) && is_larger(other, own, c))
+                more.covariance[vf_nav_index(r, c)] += other->covariance[vf_nav_index(r, c)] -
+                                                       own->covariance[vf_nav_index(r, c)];
     memcpy(kept->d, d, sizeof kept->d);
     vf_nav_origin_set(&kept->origin, own, &more, 1);
 }
@@ -97,8 +103,8 @@ static void raise(const struct vf_nav_view *s, uint32_t i, const double more[VF_
     add_kept(&s->nav->separated[i], own, d, &kept);
     for (int k = 0; k < VF_BANK_ERRORS; k++) {
         const int at = vf_nav_index(k, k);
-        const double variance = other->covariance[at] + kept.covariance[at] + more[k],
-                     bound = fabs(d[k]) + sqrt(k_square * variance);
+        const double before = kept.covariance[at] > 0.0 ? kept.covariance[at] : 0.0,
+                     bound = fabs(d[k]) + sqrt(k_square * (other->covariance[at] + before + more[k]));
         if (bound > level[k]) level[k] = bound;
     }
 }
@@ -109,7 +115,9 @@ static uint32_t given(const struct vf_nav_view *s, const vfront_nav_t *nav)
     const struct vf_nav *n = s->nav;
     if (nav->state < VFRONT_NAV_GOOD || nav->state == VFRONT_NAV_LOST) return VFRONT_PROTECTION_NO_STATE;
     const int has_samples = n->bank.accepted != VF_BANK_NO_IMU && (!n->vision_only || n->excluded);
-    if (VF_BANK == 1 || n->no_gravity || !has_samples || !s->geometry.pair.placed) return VFRONT_PROTECTION_NO_BANK;
+    if (n->time_lost) return VFRONT_PROTECTION_NO_ORIGIN;
+    if (VF_BANK <= VF_BANK_NO_IMU || n->no_gravity || !has_samples || !s->geometry.pair.placed)
+        return VFRONT_PROTECTION_NO_BANK;
     return vf_nav_has_state(s, VF_BANK - 1) ? VFRONT_PROTECTION_GIVEN : VFRONT_PROTECTION_NO_MEMBER;
 }
 

@@ -169,6 +169,26 @@ static void left_out(void **unused)
     expect_near("returned", state->protection_level_m[0], 0.02 + k_sigma);
 }
 
+/** Errors of position and attitude that are correlated in a member's covariance stay so when they are kept: a yaw that
+ *  turned the path before turns what follows. Beside variances alone. */
+static void correlated(void **unused)
+{
+    struct vf_nav_separated kept;
+    vfront_nav_t own, other, now;
+    (void)unused;
+    memset(&kept, 0, sizeof kept);
+    memset(&own, 0, sizeof own);
+    own.q_odom_imu[0] = 1;
+    other = now = own;
+    now.position_m[0] = 10;
+    other.covariance[vf_nav_index(1, 1)] = 0.04;
+    other.covariance[vf_nav_index(1, 5)] = 0.9 * 0.2 * 0.02;
+    other.covariance[vf_nav_index(5, 5)] = 0.0004;
+    vf_nav_level_keep(&kept, &own, &other);
+    vf_nav_origin_add(&kept.origin, &now);
+    expect_near("variance", now.covariance[vf_nav_index(1, 1)], 0.04 + 2 * 0.9 * 0.2 * 0.2 + 0.04);
+}
+
 /** What separates the members when all samples are refused, and when an estimate is lost, is kept. */
 static void ended(void **unused)
 {
@@ -193,6 +213,16 @@ static void ended(void **unused)
     expect_near("lost", nav.separated[VF_BANK_NO_IMU].d[0], 0.03);
     state = step();
     assert_int_equal(state->protection, VFRONT_PROTECTION_NO_STATE);
+    for (int reset = 0; reset < 2; reset++) { /* one without a state; vfront_reset() in flight */
+        begin();
+        (void)steps(20);
+        off_m[VF_BANK_NO_IMU] = 0.03;
+        (void)step();
+        if (!reset) off_m[VF_BANK_NO_IMU] = NAN;
+        if (reset) params.frame = 0, view.away_ns = FRAME_NS;
+        (void)step();
+        expect_near(reset ? "reset" : "without a state", nav.separated[VF_BANK_NO_IMU].d[0], 0.03);
+    }
 }
 
 /** Without a bank, or without its last member, there is no level, and it says why. */
@@ -214,11 +244,29 @@ static void none(void **unused)
     }
 }
 
+/** Motions that contradict the state's prediction: disputed, unless its level bounds what they may be right about. */
+static void contradicted(void **unused)
+{
+    (void)unused;
+    for (int bounded = 0; bounded < 2; bounded++) {
+        begin();
+        (void)steps(20);
+        if (!bounded) off_m[VF_BANK_NO_IMU] = NAN;
+        nav.prediction_off = 3;
+        const vfront_nav_t *state = step();
+        assert_int_equal(state->protection == VFRONT_PROTECTION_GIVEN, bounded);
+        assert_int_equal(state->state, bounded ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING);
+        assert_int_equal(!(state->flags & VFRONT_NAV_DISPUTED), bounded);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(logarithm), cmocka_unit_test(nominal), cmocka_unit_test(apart),
-                                       cmocka_unit_test(kept),      cmocka_unit_test(turned),  cmocka_unit_test(astray),
-                                       cmocka_unit_test(left_out),  cmocka_unit_test(ended),   cmocka_unit_test(none)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(logarithm),  cmocka_unit_test(nominal),     cmocka_unit_test(apart),
+        cmocka_unit_test(kept),       cmocka_unit_test(turned),      cmocka_unit_test(astray),
+        cmocka_unit_test(left_out),   cmocka_unit_test(ended),       cmocka_unit_test(none),
+        cmocka_unit_test(correlated), cmocka_unit_test(contradicted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

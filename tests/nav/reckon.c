@@ -146,6 +146,10 @@ static void clock_set(void **unused)
         const vfront_nav_t last = nav.own.last;
         vf_samples_select(&samples, to_ns, to_ns);
         vf_nav_before_step(&view);
+        const struct vf_nav once = nav;
+        vf_nav_before_step(&view); /* as after a GPU that failed in this step */
+        assert_memory_equal(&nav.own, &once.own, sizeof nav.own);
+        assert_int_equal(nav.time_lost, !known);
         const vfront_nav_t *now = &nav.own.last;
         assert_int_equal(nav.own.carried.t_ns, known ? to_ns : 0);
         assert_int_equal(now->t_ns, known ? to_ns : last.t_ns);

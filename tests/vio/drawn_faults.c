@@ -519,29 +519,24 @@ static void pictures(void **state)
 
 /* ---- integrity --------------------------------------------------------------------------------------------------- */
 
-/** Factor by the table of chi-square, and the largest axis of a turned covariance. */
+/** Every axis counts: one with a small error far beyond its level does not hide another. */
 static void levels(void **state)
 {
-    const double w[3] = {0.4, -0.7, 0.2}, sigma[3] = {0.1, 0.5, 0.3};
-    static vfront_nav_t nav;
-    double R[9], level[KINDS];
+    static vfront_result_t r;
+    struct integrity_frame f;
+    const double e[9] = {0.04, 0.2, 0.01, 0.001, 0.002, 0.003, 0.1, 0.1, 0.5};
     (void)state;
-    assert_true(fabs(level_factor(0.05) - sqrt(7.8147)) < 1e-4 && fabs(level_factor(0.01) - sqrt(11.3449)) < 1e-4);
-    rotation_of(w, R);
-    memset(&nav, 0, sizeof nav);
-    nav.state = VFRONT_NAV_GOOD;
-    for (int i = 0; i < 3; i++)
-        for (int j = i; j < 3; j++)
-            for (int k = 0; k < 3; k++)
-                nav.covariance[vf_nav_index(i, j)] += R[3 * i + k] * R[3 * j + k] * sigma[k] * sigma[k];
-    for (int k = 3; k < 9; k++) nav.covariance[vf_nav_index(k, k)] = 0.04;
-    level_of(&nav, level);
-    const double factor = level_factor(1e-4 / 72000);
-    NEAR(level[0], 0.5 * factor);
-    NEAR(level[1], 0.2 * factor);
-    nav.state = VFRONT_NAV_LOST;
-    level_of(&nav, level);
-    assert_true(level[0] < 0);
+    memset(&r, 0, sizeof r);
+    for (int k = 0; k < 3; k++) r.nav.protection_level_rad[k] = r.nav.protection_level_mps[k] = 1;
+    r.nav.protection_level_m[0] = 0.01, r.nav.protection_level_m[1] = 0.1, r.nav.protection_level_m[2] = 5;
+    integrity_read(&r, e, &f);
+    assert_true(f.level[0] < 0 && !f.any && f.alert & ALERT_NO_LEVEL);
+    r.nav.protection = VFRONT_PROTECTION_GIVEN;
+    integrity_read(&r, e, &f);
+    assert_true(f.any && f.misleading[0] && !f.misleading[1] && !f.misleading[2] && !(f.alert & ALERT_NO_LEVEL));
+    assert_true(f.error[0] == 0.04 && f.level[0] == 0.01 && f.most[0] == 5);
+    assert_true(f.error[1] == 0.003 && f.error[2] == 0.5 && f.most[2] == 1);
+    NEAR(f.length[0], sqrt(0.04 * 0.04 + 0.2 * 0.2 + 0.01 * 0.01));
 }
 
 /** Ten frames of 0.1 s with a fault from 0.25 to 0.55 s: error, state and flags by hand. */
@@ -556,7 +551,9 @@ static void sums(void **state)
         double e[9] = {0};
         memset(&r, 0, sizeof r);
         r.nav.state = VFRONT_NAV_GOOD;
-        for (int c = 0; c < 9; c++) r.nav.covariance[vf_nav_index(c, c)] = 1e-4;
+        r.nav.protection = k == 6 ? VFRONT_PROTECTION_NO_STATE : VFRONT_PROTECTION_GIVEN;
+        for (int c = 0; c < 3; c++)
+            r.nav.protection_level_m[c] = r.nav.protection_level_rad[c] = r.nav.protection_level_mps[c] = 0.065;
         e[0] = k == 3 || k == 4 ? 2 : k == 5 ? 0.04 : 0;
         if (k == 4) r.nav.flags = VFRONT_NAV_DISPUTED;
         if (k == 6) r.nav.state = VFRONT_NAV_LOST;

@@ -85,7 +85,8 @@ static struct {
 
 /** Frame as a user has it. */
 struct integrity_frame {
-    double level[KINDS]; /* [m, rad, m/s]; negative: none */
+    double level[KINDS];               /* [m, rad, m/s]; negative: none */
+    double most[KINDS], length[KINDS]; /* largest level of an axis; length of the errors */
     double error[KINDS];
     unsigned alert;
     int misleading[KINDS], any;
@@ -123,10 +124,12 @@ static void integrity_read(const vfront_result_t *r, const double e[9], struct i
     for (int axis = 0; r && axis < 3 * KINDS; axis++) {
         const double error = fabs(e[axis]), level = level_of(&r->nav, axis);
         const int kind = axis / 3, none = f->level[kind] < 0;
+        f->length[kind] = length(e + 3 * kind);
+        f->most[kind] = fmax(f->most[kind], level);
+        f->misleading[kind] |= level >= 0 && error > level && error > integrity_least[kind];
+        f->any |= f->misleading[kind];
         if (level < 0 || !(none || error * f->level[kind] > f->error[kind] * level)) continue;
         f->error[kind] = error, f->level[kind] = level;
-        f->misleading[kind] = error > level && error > integrity_least[kind];
-        f->any |= f->misleading[kind];
     }
     f->alert = r ? alerts_of(r, f->level) : ALERT_NO_LEVEL;
 }
@@ -184,13 +187,13 @@ static void integrity_after(const vfront_result_t *r, const struct integrity_fra
     if (!during && n->recovery_s < 0 && good && !f->alert && !f->any) n->recovery_s = since - fault->length_s;
     for (int kind = 0; kind < KINDS && level; kind++) {
         *misled[kind] += f->misleading[kind];
-        useless |= f->level[kind] > integrity_limit[kind];
+        useless |= f->most[kind] > integrity_limit[kind];
         over |= f->error[kind] > integrity_limit[kind] && f->level[kind] <= integrity_limit[kind];
-        if (during) *worst[kind] = fmax(*worst[kind], f->error[kind] / (kind == 1 ? DEGREE : 1));
+        if (during) *worst[kind] = fmax(*worst[kind], f->length[kind] / (kind == 1 ? DEGREE : 1));
         diagram[kind][diagram_bin(f->error[kind])][diagram_bin(f->level[kind])][f->alert != 0]++;
     }
     n->hazardous += over && !f->alert, n->unavailable += useless;
-    if (level) n->most_m = fmax(n->most_m, f->error[0]);
+    if (level) n->most_m = fmax(n->most_m, f->length[0]);
     if (r) n->resets = r->nav.reset_counter;
 }
 
