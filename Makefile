@@ -97,9 +97,9 @@ endif
 .PHONY: all programs lib docs help show test check clean FORCE
 COPIES := minimal mono stereo vio# programs that a user copies: examples/*.c, of the library alone
 DEMO   := $(BUILD)/demo
-all: programs $(if $(CFG)$(CROSS)$(PREFIX_SYMBOLS),,$(DEMO)/replay) ## Library, programs to copy, replay and companion, and replay of the demo's config
+all: programs $(if $(CFG)$(CROSS)$(PREFIX_SYMBOLS),,$(DEMO)/replay) ## Library, programs to copy, replay, calibrate and companion, and replay of the demo's config
 
-programs: lib $(if $(PREFIX_SYMBOLS),,$(COPIES:%=$(BUILD)/%) $(BUILD)/replay $(BUILD)/companion) ## The same without the demo
+programs: lib $(if $(PREFIX_SYMBOLS),,$(COPIES:%=$(BUILD)/%) $(BUILD)/replay $(BUILD)/calibrate $(BUILD)/companion) ## The same without the demo
 
 lib: $(LIB) ## The library, libvfront.a
 
@@ -185,6 +185,11 @@ $(DEMO)/replay: FORCE
 	+$(MAKE) --no-print-directory BUILD=$(DEMO) CFG=examples/replay/demo_cfg.h CUDA_ARCH="$(firstword $(CUDA_ARCH))" $@
 
 $(BUILD)/latency: $(EXAMPLE)/replay/latency.o $(EXAMPLE)/parts.a $(LIB)
+	@echo "  LINK $@"
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+
+# calibrate: check of a calibration on a recording, with parts of replay.
+$(BUILD)/calibrate: $(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/calibrate/*.c)) $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 

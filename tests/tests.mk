@@ -38,6 +38,11 @@ $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
 
+CALIBRATE := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/calibrate.c,$(wildcard examples/calibrate/*.c)))
+$(TEST)/finding: tests/examples/finding.c $(CALIBRATE) $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(CALIBRATE) $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
+
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
 FLYING  := health set_clock signing links view source_gst iio trust odometry timesync sender resume peer link obstacles checkpoint check source_v4l2# parts of the companion
 BENCHED := pilot sitl fuzz_readers# parts of the bench
@@ -273,12 +278,12 @@ BRIDGES := graph mavlink fast track orb lens rectify features trajectory state e
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start start_offset stereo_position imu_fault $(OWN) $(MAPS) report_loops
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(addprefix $(FAKE)/,graph $(FAULTS) hang $(FAILOVER)) $(addprefix $(JETPACK4)/,$(FAULTS) points) $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
-QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED) thread) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing gyro)
+QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED) thread finding) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing gyro)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(addprefix $(SMALL)/,$(FAULTS) hang $(FAILOVER)))
 # Every config that vfront_cfg.h allows, by the compiler's front end; and what the smallest one links.
 CONFIGS  = tests/house/configs.py "$(CC) -std=c11 $(WARN_C) -Werror" "$(CXX) -std=c++17" $(EMULATE)/kernels
 MONO     = tests/house/mono.sh "$(CC)" $(BUILD)/smallest $(MAKE) $(NM) $(SIZE)
-DOCUMENTED = $(addprefix $(BUILD)/,replay companion hil-bench hil-board sitl-vehicle)# programs whose options are in a page
+DOCUMENTED = $(addprefix $(BUILD)/,replay calibrate companion hil-bench hil-board sitl-vehicle)# programs whose options are in a page
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh $(CC)' 'tests/house/docs.py . $(DOCUMENTED)' 'tests/house/run.sh' 'tests/house/layers.py' 'tests/house/map.sh' 'tests/house/figures.py' 'tests/house/words.py' 'tests/house/budget.py' 'tests/house/constants.py' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
     '$(CONFIGS) --sample' '$(MONO)' 'tests/house/abi.sh $(CC)' 'tests/vio_init/header.sh $(CC) $(CXX) $(if $(filter 1,$(CUDA)),$(NVCC))' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)' 'tests/evidence/requirements.py'
@@ -300,7 +305,7 @@ test-run: $(QUICK) $(if $(CROSS),,$(TEST)/hpp) $(GPU_ONLY) $(EMULATE)/translated
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/sitl-vehicle $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(BUILD)/worlds $(BUILD)/worlds-rendered $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board $(if $(CROSS),,$(BUILD)/python/libvfront.so $(BUILD)/python/vfront.i)
+slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/sitl-vehicle $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(BUILD)/worlds $(BUILD)/worlds-rendered $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/calibrate $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board $(if $(CROSS),,$(BUILD)/python/libvfront.so $(BUILD)/python/vfront.i)
 	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' $(if $(CROSS),,'tests/package/install.sh --found $(CC) $(CXX) $(BUILD) $(SMALL) $(SMALL_CUDA) $(MAKE)') 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' '$(PYTHON) tests/map/loops.py $(MAP)/replay --quick' '$(PYTHON) tests/map/graph.py $(BUILD)/bridge_graph.so --quick' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/hil.py $(SMALL)/hil-bench $(FAKE)/hil-board --gpu' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(MAVLINK_PYTHON) tests/hil/sitl.py $(BUILD)/sitl-vehicle $(BUILD)/companion --peer' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' '$(MCAP_PYTHON) tests/examples/bags.py $(BUILD)/replay' $(if $(CROSS),,'$(ROS_PYTHON) tests/package/ros2.py $(BUILD)/replay $(BUILD)' 'tests/package/deb.sh $(CC) $(BUILD) $(MAKE)') \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
@@ -316,7 +321,7 @@ slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BU
 	  '$(PYTHON) tests/vio/simulate.py $(BUILD)/simulate --only hover --runs 8 --sets=1001,2001' '$(PYTHON) tests/vio/simulate.py $(BUILD)/simulate --only "V1_02, no readings" --runs 12 --sets=' '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds --runs 100 --seconds 6 --check' '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds --runs 30 --seconds 14 --black 4,11 --check' \
   '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds-rendered --runs 24 --seconds 4 --check' $(foreach b,covariance gravity,'$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds-rendered --runs 12 --seconds 4 --broken $b --check --must-fail') 'env PYTHON=$(PYTHON) tests/vio/worlds_long.sh $(BUILD) --quick' \
   '$(PYTHON) tests/integrity/integrity.py $(BUILD)/worlds --runs 74 --seconds 6 --check' '$(PYTHON) tests/integrity/integrity.py $(BUILD)/worlds --runs 37 --seconds 6 --broken covariance --check --must-fail' \
-  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/accuracy/check.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(EXEC) $(BUILD)/endless 2000' '$(EXEC) $(TEST)/steady --steps 60 --frames 20 --size 128x96 --set select_points=200 --set ego_hypotheses=32 --set ego_metric_hypotheses=32' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/wrong_calibration.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
+  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/accuracy/check.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(EXEC) $(BUILD)/endless 2000' '$(EXEC) $(TEST)/steady --steps 60 --frames 20 --size 128x96 --set select_points=200 --set ego_hypotheses=32 --set ego_metric_hypotheses=32' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/wrong_calibration.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/calibrate.py $(BUILD)/calibrate --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
   $(COMPANION_SLOW) $(EMULATED_SAMPLE)
 
 golden: $(BUILD)/digest $(MAP)/digest ## Writes tests/golden.txt and tests/map/golden.txt anew, on purpose only
