@@ -123,8 +123,10 @@ $(addprefix $(FAKE)/,$(PORTS) $(FAULTS) hang $(FAILOVER) fuzz): $(FAKE)/%: $(FAK
 $(FAKE)/graph: $(FAKE)/tests/core/graph.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaStreamEndCapture -Wl,--wrap=cudaGraphInstantiate -lcmocka -lm -lpthread
 
+$(FAKE)/replay: $(patsubst $(BUILD)/%,$(SMALL)/%,$(LIVE) $(EXAMPLE)/replay/live.o)
+$(patsubst $(BUILD)/%,$(SMALL)/%,$(LIVE) $(EXAMPLE)/replay/live.o): $(SMALL)/replay
 $(FAKE)/latency $(FAKE)/replay: $(FAKE)/%: $(FAKE)/examples/replay/%.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
-	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm -lpthread
+	$(CC) $(SAN) $(filter %.o,$^) $(SMALL)/examples/parts.a -o $@ $(FORMAT_LIBS) $(GST_LIBS) -lcmocka -lm -lpthread
 
 # A board whose GPU can be made to fail.
 $(FAKE)/hil-board: $(FAKE)/examples/hil/board.o $(FAKE)/examples/hil/gpu_fault.o $(FAKE_OBJ) $(SMALL)/hil-bench
@@ -307,7 +309,7 @@ slow: ## The other oracles, both ports through the public interface, one on a fa
 
 slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/sitl-vehicle $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(BUILD)/worlds $(BUILD)/worlds-rendered $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/calibrate $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board $(if $(CROSS),,$(BUILD)/python/libvfront.so $(BUILD)/python/vfront.i)
 	@tests/run.sh --log $(BUILD)/slow-log 'tests/package/on_board.sh $(BUILD) $(FAKE)' $(if $(CROSS),,'tests/package/install.sh --found $(CC) $(CXX) $(BUILD) $(SMALL) $(SMALL_CUDA) $(MAKE)') 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' '$(PYTHON) tests/map/loops.py $(MAP)/replay --quick' '$(PYTHON) tests/map/graph.py $(BUILD)/bridge_graph.so --quick' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
-	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/hil.py $(SMALL)/hil-bench $(FAKE)/hil-board --gpu' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(MAVLINK_PYTHON) tests/hil/sitl.py $(BUILD)/sitl-vehicle $(BUILD)/companion --peer' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' '$(MCAP_PYTHON) tests/examples/bags.py $(BUILD)/replay' $(if $(CROSS),,'$(ROS_PYTHON) tests/package/ros2.py $(BUILD)/replay $(BUILD)' 'tests/package/deb.sh $(CC) $(BUILD) $(MAKE)') \
+	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/hil.py $(SMALL)/hil-bench $(FAKE)/hil-board --gpu' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(MAVLINK_PYTHON) tests/hil/sitl.py $(BUILD)/sitl-vehicle $(BUILD)/companion --peer' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' '$(MCAP_PYTHON) tests/examples/bags.py $(BUILD)/replay' '$(PYTHON) tests/examples/live.py $(BUILD)/replay' $(if $(CROSS),,'$(ROS_PYTHON) tests/package/ros2.py $(BUILD)/replay $(BUILD)' 'tests/package/deb.sh $(CC) $(BUILD) $(MAKE)') \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
