@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate vio batch nav fitted start simulate worlds worlds-rendered worlds-long integrity vio-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
+.PHONY: dockerfile cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate vio batch nav fitted start simulate worlds worlds-rendered worlds-long integrity vio-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -78,6 +78,7 @@ $(BUILD)/config/%/examples/parts.a: $(BUILD)/config/%/libvfront.a FORCE
 	+$(MAKE) --no-print-directory BUILD=$(BUILD)/config/$* CFG=tests/config/$*.h CUDA=$(if $(filter small,$*),$(SMALL_CUDA),0) $@
 $(SMALL)/replay $(SMALL)/companion: $(SMALL)/examples/parts.a FORCE # with disparities and stixels
 	+$(MAKE) --no-print-directory BUILD=$(SMALL) CFG=tests/config/small.h CUDA=$(SMALL_CUDA) $@
+$(SMALL)/companion: $(SMALL)/replay # one make at a time in that folder, since they share objects
 $(SMALL)/hil-bench: $(SMALL)/companion FORCE # one make at a time in that folder
 	+$(MAKE) --no-print-directory BUILD=$(SMALL) CFG=tests/config/small.h CUDA=$(SMALL_CUDA) $@ $(SMALL)/hil-board
 $(SMALL)/hil-board: $(SMALL)/hil-bench
@@ -442,6 +443,9 @@ integrity: $(BUILD)/worlds $(BUILD)/worlds-rendered ## Drawn worlds without and 
 	$(if $(INTEGRITY),,$(RECORD) tests/integrity/integrity.txt 'Drawn faults in drawn worlds') $(PYTHON) tests/integrity/integrity.py $^ $(or $(INTEGRITY),--runs 592$(comma)60 --svg tests/integrity --csv $(BUILD)/integrity.csv$(comma)$(BUILD)/integrity-rendered.csv)
 
 .PHONY: sensitivity leave-one-out
+dockerfile: ## Commands of examples/package/Dockerfile in a chroot of debootstrap: root, a network, minutes
+	$(PYTHON) tests/package/dockerfile.py
+
 sensitivity: ## Each chosen constant of the estimator times 0.67 and 1.5: what it moves in 60 drawn worlds; writes tests/house/sensitivity.txt, 3 hours of a core; some by SENSITIVITY="--only VIO_", which writes nothing
 	$(if $(SENSITIVITY),,$(RECORD) tests/house/sensitivity.txt 'Chosen constants of the estimator times 0.67 and 1.5') $(PYTHON) tests/house/sensitivity.py $(BUILD)/sensitivity $(or $(SENSITIVITY),--minutes 600)
 
@@ -532,7 +536,7 @@ asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers,
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
 asan-long: ## Those that take minutes
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-long-run
-ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/report_loops $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
+ASAN := $(TEST)/finding $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/report_loops $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
 ASAN_LONG := $(filter $(addprefix %/,clock detect imu invariance imu_fault nav relpose stationary scale start vio),$(ASAN))
 # Commands one after the other, up to one that fails; one that is skipped says so in cmocka's words, which run.sh counts.
 one_by_one = for t in $(1); do echo "== $$t"; $$t && continue; [ $$? = 77 ] || exit 1; echo "skipped: $$t"; echo "[  SKIPPED ] 1 test(s)"; done

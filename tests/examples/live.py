@@ -146,7 +146,7 @@ def main():
     code, out, err = run(program, "--frames", "1", "gst:videotestsrc")
     if "this build has no GStreamer" in err:
         expect("without GStreamer", code == 1 and "libgstreamer-plugins-base1.0-dev" in err, err)
-        print("live: SKIPPED, this build has no GStreamer")
+        print("live: SKIPPED, not installed when replay was built: libgstreamer-plugins-base1.0-dev")
         sys.exit(1 if bad else 77)
     with tempfile.TemporaryDirectory(prefix="live.") as folder:
         for part in (videos, pipelines, page):
