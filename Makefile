@@ -97,9 +97,9 @@ endif
 .PHONY: all programs lib docs help show test check clean FORCE
 COPIES := minimal mono stereo vio# programs that a user copies: examples/*.c, of the library alone
 DEMO   := $(BUILD)/demo
-all: programs $(if $(CFG)$(CROSS)$(PREFIX_SYMBOLS),,$(DEMO)/replay) ## Library, programs to copy, replay and companion, and replay of the demo's config
+all: programs $(if $(CFG)$(CROSS)$(PREFIX_SYMBOLS),,$(DEMO)/replay) ## Library, programs to copy, replay, calibrate and companion, and replay of the demo's config
 
-programs: lib $(if $(PREFIX_SYMBOLS),,$(COPIES:%=$(BUILD)/%) $(BUILD)/replay $(BUILD)/companion) ## The same without the demo
+programs: lib $(if $(PREFIX_SYMBOLS),,$(COPIES:%=$(BUILD)/%) $(BUILD)/replay $(BUILD)/calibrate $(BUILD)/companion) ## The same without the demo
 
 lib: $(LIB) ## The library, libvfront.a
 
@@ -145,7 +145,7 @@ HAVE_ZSTD := $(call has,zstd.h,-lzstd)
 FORMATS   := $(foreach l,PNG YAML JPEG LZ4 ZSTD,$(if $(HAVE_$l),-DHAVE_$l))
 FORMAT_LIBS := $(if $(HAVE_PNG),-lpng) $(if $(HAVE_YAML),-lyaml) $(if $(HAVE_JPEG),-ljpeg) $(if $(HAVE_LZ4),-llz4) $(if $(HAVE_ZSTD),-lzstd)
 
-# GStreamer for the companion's cameras, where it is installed for this compiler.
+# GStreamer for cameras and videos of companion and replay, where it is installed for this compiler.
 GST_PARTS := gstreamer-app-1.0 gstreamer-video-1.0
 GST_FLAGS := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags $(GST_PARTS) 2>/dev/null))
 GST_LIBS  := $(shell pkg-config --libs $(GST_PARTS) 2>/dev/null)
@@ -155,7 +155,7 @@ GST_LIBS  := $(if $(HAVE_GST),$(GST_LIBS))
 EXAMPLE := $(BUILD)/examples
 # The renderer alone, without the flight along a trajectory, which reads files; tests take it without the rest.
 RENDERER := $(filter-out examples/synthetic/course%.c,$(wildcard examples/synthetic/*.c))
-SHARED  := $(filter-out %/replay.c %/latency.c,$(wildcard examples/replay/*.c)) $(wildcard examples/common/*.c examples/synthetic/*.c examples/recording/*.c)# of replay
+SHARED  := $(filter-out %/replay.c %/latency.c %/live.c,$(wildcard examples/replay/*.c)) $(wildcard examples/common/*.c examples/synthetic/*.c examples/recording/*.c)# of replay
 $(EXAMPLE)/%.o: EXTRA = $(FORMATS)
 # Recordings name the sources of the library that made them.
 $(EXAMPLE)/recording/header.o: EXTRA = -DRECORDING_SOURCES='"$(shell tests/house/sources.sh)"'
@@ -176,15 +176,22 @@ $(COPIES:%=$(BUILD)/%): $(BUILD)/%: $(EXAMPLE)/%.o $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(LIBS)
 
-$(BUILD)/replay: $(EXAMPLE)/replay/replay.o $(EXAMPLE)/parts.a $(LIB)
+# Cameras, videos and the page: of the companion.
+LIVE := $(addprefix $(EXAMPLE)/companion/,source.o source_dataset.o source_gst.o source_pair.o source_sim.o source_v4l2.o clock.o health.o view.o view_text.o view_page.o)
+$(BUILD)/replay: $(EXAMPLE)/replay/replay.o $(EXAMPLE)/replay/live.o $(LIVE) $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
-	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) $(GST_LIBS) -lm $(LIBS)
 
 # The first run: disparities, obstacles and map; kernels for one architecture, whose PTX runs on every later GPU.
 $(DEMO)/replay: FORCE
 	+$(MAKE) --no-print-directory BUILD=$(DEMO) CFG=examples/replay/demo_cfg.h CUDA_ARCH="$(firstword $(CUDA_ARCH))" $@
 
 $(BUILD)/latency: $(EXAMPLE)/replay/latency.o $(EXAMPLE)/parts.a $(LIB)
+	@echo "  LINK $@"
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
+
+# calibrate: check of a calibration on a recording, with parts of replay.
+$(BUILD)/calibrate: $(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/calibrate/*.c)) $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
 	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lm $(LIBS)
 

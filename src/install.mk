@@ -64,5 +64,5 @@ uninstall: ## Removes what install put there, with the same settings
 	rm -f $(INSTALLED)
 	for dir in $(INCLUDED) $(CMAKEDIR) $(SHAREDIR); do [ ! -d $$dir ] || rmdir --ignore-fail-on-non-empty $$dir; done
 
-deb: $(LIB) $(BUILD)/replay $(BUILD)/companion ## Debian package of the library, replay and companion: build/vfront_VERSION_ARCHITECTURE.deb
+deb: $(LIB) $(BUILD)/replay $(BUILD)/calibrate $(BUILD)/companion ## Debian package of the library, replay, calibrate and companion: build/vfront_VERSION_ARCHITECTURE.deb
 	examples/package/deb.sh $(BUILD) $(MAKE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests: how they are built and run. Included by the Makefile; tests/README.md says what proves what.
-.PHONY: cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate vio batch nav fitted start simulate worlds worlds-rendered worlds-long integrity vio-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
+.PHONY: dockerfile cross-counts pose-graph laps kidnapped loops recording coverage coverage-run evidence test-run slow slow-run golden features choices quality matching partner stereo dense stixels ego honesty expect truth predict rig propagate vio batch nav fitted start simulate worlds worlds-rendered worlds-long integrity vio-speed orin faults flights speed size stack symbols asan asan-run asan-long asan-long-run clang configs archs emulate gpu-proof tsan
 .PHONY: mavlink
 .SECONDEXPANSION:
 .SECONDARY:
@@ -10,7 +10,7 @@ ORACLES := $(basename $(notdir $(wildcard tests/image/*.c tests/camera/*.c tests
 MAPS    := recall relpose keyframe loop map# likewise, all of them in tests/config/map.h
 ORACLES := $(filter-out bridge_% simulate worlds worlds_rendered drawn_place endless $(MAPS),$(ORACLES))# stages and their arithmetic, on the standard config
 OWN     := dense stixel# stages that the standard config leaves out: tests/config/<stage>.h has them
-TOOLS   := picture nav imu_fault recording tuning_names fault_script fault_apply calibration imu_samples motion_nees results disparity overlay rectified flight course trajectory# parts of the examples
+TOOLS   := picture nav imu_fault recording tuning_names fault_script fault_apply calibration calibration_other imu_samples motion_nees results disparity overlay rectified flight course trajectory# parts of the examples
 PORTS   := init api info clock imu points partners prior fields invariance alloc ownership idle missing maps# through the public interface, on every port
 FAULTS  := fault late memory# faults of the device on the CUDA port
 FAILOVER := failover airborne return# fail-over from it
@@ -37,6 +37,11 @@ $(TEST)/drawn_faults: $(wildcard tests/vio/drawn_*.h) tests/vio/trajectory.h
 $(TOOLS:%=$(TEST)/%): $(TEST)/%: tests/examples/%.c $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
+
+CALIBRATE := $(patsubst %.c,$(BUILD)/%.o,$(filter-out %/calibrate.c,$(wildcard examples/calibrate/*.c)))
+$(TEST)/finding: tests/examples/finding.c $(CALIBRATE) $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
+	@mkdir -p $(@D)
+	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(CALIBRATE) $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
 
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
 FLYING  := health set_clock signing links view source_gst iio trust odometry timesync sender resume peer link obstacles checkpoint check source_v4l2# parts of the companion
@@ -73,6 +78,7 @@ $(BUILD)/config/%/examples/parts.a: $(BUILD)/config/%/libvfront.a FORCE
 	+$(MAKE) --no-print-directory BUILD=$(BUILD)/config/$* CFG=tests/config/$*.h CUDA=$(if $(filter small,$*),$(SMALL_CUDA),0) $@
 $(SMALL)/replay $(SMALL)/companion: $(SMALL)/examples/parts.a FORCE # with disparities and stixels
 	+$(MAKE) --no-print-directory BUILD=$(SMALL) CFG=tests/config/small.h CUDA=$(SMALL_CUDA) $@
+$(SMALL)/companion: $(SMALL)/replay # one make at a time in that folder, since they share objects
 $(SMALL)/hil-bench: $(SMALL)/companion FORCE # one make at a time in that folder
 	+$(MAKE) --no-print-directory BUILD=$(SMALL) CFG=tests/config/small.h CUDA=$(SMALL_CUDA) $@ $(SMALL)/hil-board
 $(SMALL)/hil-board: $(SMALL)/hil-bench
@@ -118,8 +124,10 @@ $(addprefix $(FAKE)/,$(PORTS) $(FAULTS) hang $(FAILOVER) fuzz): $(FAKE)/%: $(FAK
 $(FAKE)/graph: $(FAKE)/tests/core/graph.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaStreamEndCapture -Wl,--wrap=cudaGraphInstantiate -lcmocka -lm -lpthread
 
+$(FAKE)/replay: $(patsubst $(BUILD)/%,$(SMALL)/%,$(LIVE) $(EXAMPLE)/replay/live.o)
+$(patsubst $(BUILD)/%,$(SMALL)/%,$(LIVE) $(EXAMPLE)/replay/live.o): $(SMALL)/replay
 $(FAKE)/latency $(FAKE)/replay: $(FAKE)/%: $(FAKE)/examples/replay/%.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
-	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) -lcmocka -lm -lpthread
+	$(CC) $(SAN) $(filter %.o,$^) $(SMALL)/examples/parts.a -o $@ $(FORMAT_LIBS) $(GST_LIBS) -lcmocka -lm -lpthread
 
 # A board whose GPU can be made to fail.
 $(FAKE)/hil-board: $(FAKE)/examples/hil/board.o $(FAKE)/examples/hil/gpu_fault.o $(FAKE_OBJ) $(SMALL)/hil-bench
@@ -273,12 +281,12 @@ BRIDGES := graph mavlink fast track orb lens rectify features trajectory state e
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start start_offset stereo_position imu_fault $(OWN) $(MAPS) report_loops
 SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(addprefix $(FAKE)/,graph $(FAULTS) hang $(FAILOVER)) $(addprefix $(JETPACK4)/,$(FAULTS) points) $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
-QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED) thread) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing gyro)
+QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED) thread finding) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing gyro)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(addprefix $(SMALL)/,$(FAULTS) hang $(FAILOVER)))
 # Every config that vfront_cfg.h allows, by the compiler's front end; and what the smallest one links.
 CONFIGS  = tests/house/configs.py "$(CC) -std=c11 $(WARN_C) -Werror" "$(CXX) -std=c++17" $(EMULATE)/kernels
 MONO     = tests/house/mono.sh "$(CC)" $(BUILD)/smallest $(MAKE) $(NM) $(SIZE)
-DOCUMENTED = $(addprefix $(BUILD)/,replay companion hil-bench hil-board sitl-vehicle)# programs whose options are in a page
+DOCUMENTED = $(addprefix $(BUILD)/,replay calibrate companion hil-bench hil-board sitl-vehicle)# programs whose options are in a page
 HOUSE   := $(foreach l,$(LIB) $(SMALL)/libvfront.a,'tests/house/symbols.sh $l $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)') \
     'tests/house/readme.sh $(CC)' 'tests/house/docs.py . $(DOCUMENTED)' 'tests/house/run.sh' 'tests/house/layers.py' 'tests/house/map.sh' 'tests/house/figures.py' 'tests/house/words.py' 'tests/house/budget.py' 'tests/house/constants.py' 'tests/house/header.sh $(CC)' 'tests/house/config.sh $(CC)' \
     '$(CONFIGS) --sample' '$(MONO)' 'tests/house/abi.sh $(CC)' 'tests/vio_init/header.sh $(CC) $(CXX) $(if $(filter 1,$(CUDA)),$(NVCC))' 'tests/house/proof.sh' 'tests/house/limits.py $(LIB)' 'tests/evidence/requirements.py'
@@ -300,9 +308,9 @@ test-run: $(QUICK) $(if $(CROSS),,$(TEST)/hpp) $(GPU_ONLY) $(EMULATE)/translated
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/sitl-vehicle $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(BUILD)/worlds $(BUILD)/worlds-rendered $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board $(if $(CROSS),,$(BUILD)/python/libvfront.so $(BUILD)/python/vfront.i)
+slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/sitl-vehicle $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(BUILD)/worlds $(BUILD)/worlds-rendered $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/calibrate $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board $(if $(CROSS),,$(BUILD)/python/libvfront.so $(BUILD)/python/vfront.i)
 	@tests/run.sh --log $(BUILD)/slow-log $(EMULATED_SAMPLE) 'tests/package/on_board.sh $(BUILD) $(FAKE)' $(if $(CROSS),,'tests/package/install.sh --found $(CC) $(CXX) $(BUILD) $(SMALL) $(SMALL_CUDA) $(MAKE)') 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' '$(PYTHON) tests/map/loops.py $(MAP)/replay --quick' '$(PYTHON) tests/map/graph.py $(BUILD)/bridge_graph.so --quick' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
-	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/hil.py $(SMALL)/hil-bench $(FAKE)/hil-board --gpu' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(MAVLINK_PYTHON) tests/hil/sitl.py $(BUILD)/sitl-vehicle $(BUILD)/companion --peer' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' '$(MCAP_PYTHON) tests/examples/bags.py $(BUILD)/replay' $(if $(CROSS),,'$(ROS_PYTHON) tests/package/ros2.py $(BUILD)/replay $(BUILD)' 'tests/package/deb.sh $(CC) $(BUILD) $(MAKE)') \
+	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/hil.py $(SMALL)/hil-bench $(FAKE)/hil-board --gpu' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(MAVLINK_PYTHON) tests/hil/sitl.py $(BUILD)/sitl-vehicle $(BUILD)/companion --peer' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' '$(MCAP_PYTHON) tests/examples/bags.py $(BUILD)/replay' '$(PYTHON) tests/examples/live.py $(BUILD)/replay' $(if $(CROSS),,'$(ROS_PYTHON) tests/package/ros2.py $(BUILD)/replay $(BUILD)' 'tests/package/deb.sh $(CC) $(BUILD) $(MAKE)') \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \
 	  '$(PYTHON) tests/features/opencv_orb.py $(BUILD)/bridge_orb.so' '$(PYTHON) tests/camera/opencv_lens.py $(BUILD)/bridge_lens.so' \
 	  '$(PYTHON) tests/camera/opencv_rectify.py $(BUILD)/bridge_rectify.so' '$(PYTHON) tests/features/shapes.py $(BUILD)/bridge_features.so --quick' \
@@ -316,7 +324,7 @@ slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BU
 	  '$(PYTHON) tests/vio/simulate.py $(BUILD)/simulate --only hover --runs 8 --sets=1001,2001' '$(PYTHON) tests/vio/simulate.py $(BUILD)/simulate --only "V1_02, no readings" --runs 12 --sets=' '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds --runs 100 --seconds 6 --check' '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds --runs 30 --seconds 14 --black 4,11 --check' \
   '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds-rendered --runs 24 --seconds 4 --check' $(foreach b,covariance gravity,'$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds-rendered --runs 12 --seconds 4 --broken $b --check --must-fail') 'env PYTHON=$(PYTHON) tests/vio/worlds_long.sh $(BUILD) --quick' \
   '$(PYTHON) tests/integrity/integrity.py $(BUILD)/worlds --runs 74 --seconds 6 --check' '$(PYTHON) tests/integrity/integrity.py $(BUILD)/worlds --runs 37 --seconds 6 --broken covariance --check --must-fail' \
-  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/accuracy/check.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(EXEC) $(BUILD)/endless 2000' '$(EXEC) $(TEST)/steady --steps 60 --frames 20 --size 128x96 --set select_points=200 --set ego_hypotheses=32 --set ego_metric_hypotheses=32' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/wrong_calibration.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
+  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/accuracy/check.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(EXEC) $(BUILD)/endless 2000' '$(EXEC) $(TEST)/steady --steps 60 --frames 20 --size 128x96 --set select_points=200 --set ego_hypotheses=32 --set ego_metric_hypotheses=32' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/wrong_calibration.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/calibrate.py $(BUILD)/calibrate --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
   $(COMPANION_SLOW)
 
 golden: $(BUILD)/digest $(MAP)/digest ## Writes tests/golden.txt and tests/map/golden.txt anew, on purpose only
@@ -435,6 +443,9 @@ integrity: $(BUILD)/worlds $(BUILD)/worlds-rendered ## Drawn worlds without and 
 	$(if $(INTEGRITY),,$(RECORD) tests/integrity/integrity.txt 'Drawn faults in drawn worlds') $(PYTHON) tests/integrity/integrity.py $^ $(or $(INTEGRITY),--runs 592$(comma)60 --svg tests/integrity --csv $(BUILD)/integrity.csv$(comma)$(BUILD)/integrity-rendered.csv)
 
 .PHONY: sensitivity leave-one-out
+dockerfile: ## Commands of examples/package/Dockerfile in a chroot of debootstrap: root, a network, minutes
+	$(PYTHON) tests/package/dockerfile.py
+
 sensitivity: ## Each chosen constant of the estimator times 0.67 and 1.5: what it moves in 60 drawn worlds; writes tests/house/sensitivity.txt, 3 hours of a core; some by SENSITIVITY="--only VIO_", which writes nothing
 	$(if $(SENSITIVITY),,$(RECORD) tests/house/sensitivity.txt 'Chosen constants of the estimator times 0.67 and 1.5') $(PYTHON) tests/house/sensitivity.py $(BUILD)/sensitivity $(or $(SENSITIVITY),--minutes 600)
 
@@ -525,7 +536,7 @@ asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers,
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run
 asan-long: ## Those that take minutes
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-long-run
-ASAN := $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/report_loops $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
+ASAN := $(TEST)/finding $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/report_loops $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
 ASAN_LONG := $(filter $(addprefix %/,align_frame clock detect imu invariance imu_fault nav relpose stationary scale start vio vio_consistency),$(ASAN))
 # Commands one after the other, up to one that fails; one that is skipped says so in cmocka's words, which run.sh counts.
 one_by_one = for t in $(1); do echo "== $$t"; $$t && continue; [ $$? = 77 ] || exit 1; echo "skipped: $$t"; echo "[  SKIPPED ] 1 test(s)"; done

@@ -23,7 +23,8 @@ typedef void source_sample_fn(void *context, const vfront_imu_t *sample);
 typedef struct source_settings {
     const char *where;       /**< Kind and place. */
     const char *calibration; /**< Files for calibration_read(); NULL: those of the data set. */
-    int is_fast;             /**< 1: as fast as frames are asked for. */
+    int has_own_size;        /**< 1: cameras without a calibration are good, too: pictures as large as they come. */
+    int is_fast;             /**< 1: as fast as frames are asked for, and, but for live cameras, all of them. */
     int has_samples;         /**< 1: samples of the source are wanted. */
     uint32_t frames;         /**< Frames to give; 0: all. */
     double rate_hz;          /**< Of cameras. */

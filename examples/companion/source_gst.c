@@ -70,13 +70,13 @@ static void let_go(struct sink *s)
     s->seen->is_held = 0;
 }
 
-static void set_caps(GstElement *sink)
+static void set_caps(GstElement *sink, int is_fast)
 {
     GstCaps *caps = gst_caps_new_empty();
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         gst_caps_append_structure(caps,
                                   gst_structure_new("video/x-raw", "format", G_TYPE_STRING, formats[i].name, NULL));
-    g_object_set(sink, "caps", caps, "sync", FALSE, "max-buffers", 2u, "drop", TRUE, NULL);
+    g_object_set(sink, "caps", caps, "sync", FALSE, "max-buffers", 2u, "drop", !is_fast, NULL);
     gst_caps_unref(caps);
 }
 
@@ -112,7 +112,7 @@ static const char *find_sinks(struct pipeline *p)
         p->sink[p->count] = (struct sink){.element = sink, .seen = &p->camera[p->count]};
         p->count++;
         if (!GST_IS_APP_SINK(sink)) return message_text("gst: %s is no appsink", name);
-        set_caps(sink);
+        set_caps(sink, p->settings.is_fast);
     }
     return p->count ? NULL : "gst: no appsink has the name cam0";
 }
@@ -120,13 +120,37 @@ static const char *find_sinks(struct pipeline *p)
 static const char *begin(struct pipeline *p)
 {
     for (int i = 0; i < p->count; i++) p->camera[i].last_ns = clock_ns();
-    if (gst_element_set_state(p->element, GST_STATE_PLAYING) == GST_STATE_CHANGE_FAILURE ||
+    const GstStateChangeReturn asked = gst_element_set_state(p->element, GST_STATE_PLAYING);
+    if (asked == GST_STATE_CHANGE_NO_PREROLL) { /* a live source: pictures do not wait */
+        p->settings.is_fast = 0;
+        for (int i = 0; i < p->count; i++) g_object_set(p->sink[i].element, "drop", TRUE, NULL);
+    }
+    if (asked == GST_STATE_CHANGE_FAILURE ||
         gst_element_get_state(p->element, NULL, NULL, OPEN_NS) == GST_STATE_CHANGE_FAILURE) {
         GstMessage *m = gst_bus_pop_filtered(p->bus, GST_MESSAGE_ERROR);
         const char *text = m ? error_of(m) : "gst: the pipeline does not begin";
         if (m) gst_message_unref(m);
         return text;
     }
+    return NULL;
+}
+
+/** Size of the pictures of a sink: that of its first one, or the pipeline's error in its place. */
+static const char *take_size(struct pipeline *p, int i)
+{
+    GstVideoInfo info;
+    GstSample *first = gst_app_sink_try_pull_preroll(GST_APP_SINK(p->sink[i].element), OPEN_NS);
+    const int known = first && gst_sample_get_caps(first) &&
+                      gst_video_info_from_caps(&info, gst_sample_get_caps(first));
+    if (first) gst_sample_unref(first);
+    if (!known) {
+        GstMessage *m = gst_bus_pop_filtered(p->bus, GST_MESSAGE_ERROR);
+        const char *text = m ? error_of(m) : message_text("gst: cam%d: no picture comes", i);
+        if (m) gst_message_unref(m);
+        return text;
+    }
+    p->rig.camera[i].width_px = info.width;
+    p->rig.camera[i].height_px = info.height;
     return NULL;
 }
 
@@ -141,15 +165,18 @@ static const char *open_pipeline(void **of, const source_settings_t *settings)
     const char *text = parse(p, settings->where + strlen("gst:"));
     if (!text) text = find_sinks(p);
     if (text) return text;
-    if (!settings->calibration) return "gst: --rig is missing: size, lens and place of the cameras";
+    if (!settings->calibration && !settings->has_own_size)
+        return "gst: --rig is missing: size, lens and place of the cameras";
     p->rig.cameras = p->count;
-    text = calibration_read(&p->rig, settings->calibration);
+    text = settings->calibration ? calibration_read(&p->rig, settings->calibration) : NULL;
     if (text) return text;
     p->bus = gst_element_get_bus(p->element);
     GstClock *clock = gst_system_clock_obtain(); /* of CLOCK_MONOTONIC */
     gst_pipeline_use_clock(GST_PIPELINE(p->element), clock);
     gst_object_unref(clock);
-    return begin(p);
+    text = begin(p);
+    for (int i = 0; i < p->count && !text && !settings->calibration; i++) text = take_size(p, i);
+    return text;
 }
 
 static void close_pipeline(void *of)
@@ -223,13 +250,14 @@ static const char *hold(struct pipeline *p, int i, GstSample *sample)
 static const char *take_newest(struct pipeline *p, int i, uint64_t wait_ns)
 {
     struct sink *s = &p->sink[i];
+    if (s->sample && p->settings.is_fast) return NULL;
     for (;;) {
         GstSample *sample = gst_app_sink_try_pull_sample(GST_APP_SINK(s->element), s->sample ? 0 : wait_ns);
         if (!sample) return NULL;
         p->skipped += s->sample && i == 0;
         let_go(s);
         const char *error = hold(p, i, sample);
-        if (error) return error;
+        if (error || p->settings.is_fast) return error;
     }
 }
 

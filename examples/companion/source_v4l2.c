@@ -25,6 +25,8 @@
 #include "source_pair.h"
 
 enum { BUFFERS = 4, PATH = 64, NONE = -1 };
+#define WIDTH 640 /* asked of a camera whose size is not known */
+#define HEIGHT 480
 
 #define RETRY_NS 1000000000u /* between two tries to open a device */
 #define POLL_MS 100
@@ -87,8 +89,9 @@ static void close_device(struct device *d)
     d->seen->is_gone = 1;
 }
 
-/** Size and format: the rig's size, and the first format that the driver keeps. */
-static const char *set_format(struct device *d, const vfront_camera_t *c)
+/** Size and format: the rig's size, and the first format that the driver keeps. has_own_size: the rig takes the size
+ *  that the driver has in place of it. */
+static const char *set_format(struct device *d, vfront_camera_t *c, int has_own_size)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         struct v4l2_format f = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE};
@@ -98,6 +101,10 @@ static const char *set_format(struct device *d, const vfront_camera_t *c)
         f.fmt.pix.field = V4L2_FIELD_NONE;
         if (control(d->fd, VIDIOC_S_FMT, &f) != 0) continue;
         if (f.fmt.pix.pixelformat != formats[i].v4l2) continue;
+        if (has_own_size) {
+            c->width_px = (int32_t)f.fmt.pix.width;
+            c->height_px = (int32_t)f.fmt.pix.height;
+        }
         if (f.fmt.pix.width != (uint32_t)c->width_px || f.fmt.pix.height != (uint32_t)c->height_px)
             return message_text("%s: %ux%u, but the rig has %dx%d", d->path, f.fmt.pix.width, f.fmt.pix.height,
                                 (int)c->width_px, (int)c->height_px);
@@ -188,7 +195,7 @@ static const char *start_device(struct cameras *c, int i)
     return error;
 }
 
-static const char *open_device(struct device *d, const vfront_camera_t *c, double rate_hz)
+static const char *open_device(struct device *d, vfront_camera_t *c, const source_settings_t *settings)
 {
     struct v4l2_capability can = {0};
     struct v4l2_streamparm p = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE};
@@ -198,9 +205,9 @@ static const char *open_device(struct device *d, const vfront_camera_t *c, doubl
     const uint32_t caps = can.capabilities & V4L2_CAP_DEVICE_CAPS ? can.device_caps : can.capabilities;
     if (!(caps & V4L2_CAP_VIDEO_CAPTURE) || !(caps & V4L2_CAP_STREAMING))
         return message_text("%s: does not stream pictures", d->path);
-    const char *error = set_format(d, c);
+    const char *error = set_format(d, c, settings->has_own_size && !settings->calibration);
     p.parm.capture.timeperframe.numerator = 1000;
-    p.parm.capture.timeperframe.denominator = (uint32_t)(rate_hz * 1000.0);
+    p.parm.capture.timeperframe.denominator = (uint32_t)(settings->rate_hz * 1000.0);
     if (!error) (void)control(d->fd, VIDIOC_S_PARM, &p); /* drivers without it have a rate of their own */
     return error;
 }
@@ -231,11 +238,15 @@ static const char *open_cameras(void **of, const source_settings_t *settings)
     }
     const char *error = read_names(c, settings->where + strlen("v4l2:"));
     if (error) return error;
-    if (!settings->calibration) return "v4l2: --rig is missing: size, lens and place of the cameras";
+    if (!settings->calibration && !settings->has_own_size)
+        return "v4l2: --rig is missing: size, lens and place of the cameras";
     c->rig.cameras = c->count;
-    error = calibration_read(&c->rig, settings->calibration);
-    for (int i = 0; i < c->count && !error; i++)
-        error = open_device(&c->device[i], &c->rig.camera[i], settings->rate_hz);
+    for (int i = 0; i < c->count && !settings->calibration; i++) {
+        c->rig.camera[i].width_px = WIDTH;
+        c->rig.camera[i].height_px = HEIGHT;
+    }
+    if (settings->calibration) error = calibration_read(&c->rig, settings->calibration);
+    for (int i = 0; i < c->count && !error; i++) error = open_device(&c->device[i], &c->rig.camera[i], settings);
     return error;
 }
 
@@ -333,7 +344,7 @@ static void try_again(struct cameras *c, int i)
     struct device *d = &c->device[i];
     if (clock_ns() < d->retry_ns) return;
     d->retry_ns = clock_ns() + RETRY_NS;
-    if (open_device(d, &c->rig.camera[i], c->settings.rate_hz) || start_device(c, i))
+    if (open_device(d, &c->rig.camera[i], &c->settings) || start_device(c, i))
         close_device(d);
     else
         c->fault = message_text("%s: camera %d is back", d->path, i);

@@ -113,6 +113,7 @@ static int expand_lz4(uint8_t *to, size_t bytes, const uint8_t *from, size_t sto
 static const char *expand(uint8_t *to, const struct chunk_place *c, const uint8_t *from)
 {
     int is_whole = 0;
+    if (!c->bytes) return NULL; /* no messages: some writers then store nothing, not even a frame of lz4 */
     if (!*c->compression) {
         is_whole = c->stored_bytes == c->bytes;
         if (is_whole) memcpy(to, from, (size_t)c->bytes);

@@ -152,14 +152,22 @@ static const char *calibration_kind(enum calibration_kind *kind, const char *pat
     return projections ? NULL : calibration_yaml_kind(kind, path);
 }
 
+static const char *read_other(vfront_rig_t *rig, const char *path)
+{
+    vfront_rig_t copy = without_calibration(rig);
+    const char *error = calibration_read_other(&copy, path);
+    return commit(rig, &copy, error);
+}
+
 /** One file of a list: read at once, or collected if it is a sensor.yaml, which are read together. */
 static const char *read_or_collect(vfront_rig_t *rig, char *path, int lone, char **camera, int32_t *cameras, char **imu)
 {
     enum calibration_kind kind;
     const char *error = calibration_kind(&kind, path);
     if (error) return error;
-    if (kind == KITTI || kind == KALIBR) {
+    if (kind == KITTI || kind == KALIBR || kind == OTHER) {
         if (!lone) return calibration_fail("%s: only files sensor.yaml are given together", path);
+        if (kind == OTHER) return read_other(rig, path);
         return kind == KITTI ? calibration_kitti(rig, path) : calibration_kalibr(rig, path);
     }
     if (kind == EUROC_IMU) {

@@ -11,6 +11,8 @@
  *                      points of camera 0 to camera 1: t_x = P1[3] / fx [m], below 0 for a camera to the right.
  *   ROS camera_info    rectification_matrix and projection_matrix of both cameras put both into rectified axes
  *   OpenCV             R, T take points of camera 0 to camera 1
+ *   VINS               body_T_cam0 and extrinsicRotation take points of the camera to the IMU; td is imu_offset_ns
+ *   Basalt             T_imu_cam takes points of the camera to the IMU; cam_time_offset_ns is imu_offset_ns
  * Camera 0 has the pose of the IMU. Numbers are read in double precision, without conversion. YAML is read by
  * libyaml: a build without it reads calib.txt only.
  *

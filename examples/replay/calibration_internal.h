@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Parts of calibration files (calibration.h), shared by its files: calibration_yaml.c reads Kalibr's and EuRoC's,
- * calibration_kitti.c KITTI's.
+ * Parts of calibration files (calibration.h), shared by its files: calibration_yaml.c reads Kalibr's, EuRoC's, ROS's
+ * and OpenCV's, calibration_vins.c VINS's and Basalt's, calibration_kitti.c KITTI's.
  *
  * A function that can fail returns NULL, or a one-line message, valid until the next call. It may leave the rig
  * partly written.
@@ -13,7 +13,7 @@
 #include "picture.h"
 #include "examples/common/text.h"
 
-enum calibration_kind { KITTI, KALIBR, KALIBR_IMU, EUROC_CAMERA, EUROC_IMU, OPENCV };
+enum calibration_kind { KITTI, KALIBR, KALIBR_IMU, EUROC_CAMERA, EUROC_IMU, OPENCV, OTHER };
 
 /** Format the message of a failed function. */
 __attribute__((format(printf, 1, 2))) const char *calibration_fail(const char *format, ...);
@@ -29,6 +29,9 @@ const char *calibration_read_sensors(vfront_rig_t *rig, const char *const *camer
 
 /** Read ROS's camera_info and OpenCV's files, `count` of them. */
 const char *calibration_read_opencv(vfront_rig_t *rig, char *const *path, int count);
+
+/** Read settings of VINS-Mono or VINS-Fusion, or Basalt's calibration.json. */
+const char *calibration_read_other(vfront_rig_t *rig, const char *path);
 
 /** Recognise a YAML file. */
 const char *calibration_yaml_kind(enum calibration_kind *kind, const char *path);

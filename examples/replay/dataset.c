@@ -53,6 +53,27 @@ static int is_video(const char *where)
     return 0;
 }
 
+const dataset_live_t *dataset_live;
+
+/** Cameras or a video, with the calibration that is given, or none. */
+static const char *open_live(struct dataset *d, const char *where, const char *calibration)
+{
+    const int32_t cameras = d->rig.cameras;
+    d->kind = is_video(where) ? "video" : "live";
+    if (calibration && strcmp(calibration, "none") == 0) calibration = NULL;
+    const char *error = dataset_live->open(&d->live, where, calibration);
+    if (error) return dataset_fail("%s: %s", where, error);
+    d->rig = *dataset_live->rig(d->live);
+    if (cameras < d->rig.cameras) d->rig.cameras = cameras;
+    return NULL;
+}
+
+static const char *read_live(struct dataset *d, vfront_frame_t *frame)
+{
+    const char *error = dataset_live->next(d->live, frame, &d->has_ended);
+    return error ? dataset_fail("%s", error) : NULL;
+}
+
 static const char *open_course(struct dataset *d, const char *where, const course_settings_t *render)
 {
     const int32_t cameras = d->rig.cameras;
@@ -61,7 +82,7 @@ static const char *open_course(struct dataset *d, const char *where, const cours
     if (error)
         return dataset_fail(
             "%s: not a folder, and no recording (.vfr); as a trajectory, lines `t [s] px py pz qx qy qz qw`: %s%s",
-            where, error, is_video(where) ? ". Of a video give a folder of its pictures" : "");
+            where, error, is_video(where) ? ". Videos need a program with GStreamer: replay" : "");
     course_rig(d->course, &d->rig);
     d->rig.cameras = cameras < d->rig.cameras ? cameras : d->rig.cameras;
     for (int32_t i = 0; i < d->rig.cameras; i++) {
@@ -88,9 +109,11 @@ static int is_folder(const char *path)
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-static const char *open_by_content(struct dataset *d, const char *where, const course_settings_t *render)
+static const char *open_by_content(struct dataset *d, const char *where, const char *calibration,
+                                   const course_settings_t *render)
 {
     char mav[PATH_BYTES], mcap[PATH_BYTES];
+    if (dataset_live && dataset_live->recognises(where)) return open_live(d, where, calibration);
     if (strncmp(where, "synthetic", 9) == 0 && strchr(":@", where[9])) return open_flight(d, where + 9);
     if (dataset_names_mcap(mcap, where)) return dataset_open_mcap(d, where);
     if (access(where, F_OK)) return dataset_fail("%s: %s", where, strerror(errno));
@@ -108,7 +131,7 @@ static const char *open_by_content(struct dataset *d, const char *where, const c
 
 static const char *read_pictures(struct dataset *d, uint32_t index)
 {
-    if (d->recording) return NULL; /* its frames are read as a whole */
+    if (d->recording || d->live) return NULL; /* their frames are read as a whole */
     for (int32_t i = 0; i < d->rig.cameras; i++) {
         if (d->flight) {
             synthetic_render(d->flight, d->flight_start + index, i, d->picture[i].pixels,
@@ -134,8 +157,9 @@ static const char *set_sizes(struct dataset *d)
     if (d->recording) return NULL; /* its header has the rig */
     for (int32_t i = 0; i < d->rig.cameras; i++) {
         vfront_camera_t *c = &d->rig.camera[i];
-        const int32_t width = d->picture[i].width_px, height = d->picture[i].height_px;
-        const char *path = d->flight || d->course ? d->kind : d->picture_list[i].file[0].path;
+        const int32_t width = d->live ? c->width_px : d->picture[i].width_px,
+                      height = d->live ? c->height_px : d->picture[i].height_px;
+        const char *path = d->flight || d->course || d->live ? d->kind : d->picture_list[i].file[0].path;
         if (width > VFRONT_WIDTH || height > VFRONT_HEIGHT)
             return dataset_fail(
                 "%s: %dx%d is larger than this build takes, %dx%d: define VFRONT_WIDTH and VFRONT_HEIGHT in a "
@@ -190,12 +214,12 @@ const char *dataset_open(dataset_t **dataset, const char *where, int32_t cameras
     if (!d) return dataset_fail("%s: no memory", where);
     d->rig.cameras = cameras_max < CAMERAS_MAX ? cameras_max : CAMERAS_MAX;
     if (d->rig.cameras > VFRONT_CAMERAS) d->rig.cameras = VFRONT_CAMERAS;
-    const char *error = open_by_content(d, where, render);
+    const char *error = open_by_content(d, where, calibration, render);
     if (!d->course) d->frames = d->picture_list[0].count;
     if (!error) error = read_pictures(d, 0);
     if (!error) error = set_sizes(d);
     const char *noise = calibration && calibration_is_noise(calibration) ? calibration : NULL;
-    if (!error) error = calibration && !noise ? recalibrate(d, calibration) : calibrate(d, noise);
+    if (!error && !d->live) error = calibration && !noise ? recalibrate(d, calibration) : calibrate(d, noise);
     if (!error) error = dataset_find_truth(d, truth);
     if (!error) dataset_find_up(d);
     if (error)
@@ -219,12 +243,17 @@ void dataset_close(dataset_t *d)
     course_close(d->course);
     reader_close(d->recording);
     dataset_close_mcap(d->mcap);
+    if (d->live) dataset_live->close(d->live);
     free(d);
 }
 
 const char *dataset_kind(const dataset_t *d) { return d->kind; }
 
 int dataset_is_course(const dataset_t *d) { return d->course != NULL; }
+
+int dataset_is_live(const dataset_t *d) { return d->live != NULL; }
+
+int dataset_has_ended(const dataset_t *d) { return d->has_ended; }
 
 uint32_t dataset_frames(const dataset_t *d) { return d->frames; }
 
@@ -265,7 +294,7 @@ int32_t dataset_interval_us(const dataset_t *d)
 {
     const uint64_t of_one = 33333;
     uint64_t us = of_one;
-    if (!d->recording && d->frames != 1) us = (dataset_time_ns(d, 1) - dataset_time_ns(d, 0)) / 1000;
+    if (!d->recording && !d->live && d->frames != 1) us = (dataset_time_ns(d, 1) - dataset_time_ns(d, 0)) / 1000;
     return (int32_t)(us < 1 ? 1 : us > 10000000 ? 10000000 : us);
 }
 
@@ -300,6 +329,7 @@ const char *dataset_read(dataset_t *d, uint32_t index, vfront_frame_t *frame)
 {
     memset(frame, 0, sizeof *frame);
     if (d->recording) return dataset_read_recording(d, index, frame);
+    if (d->live) return read_live(d, frame);
     const char *error = read_pictures(d, index);
     if (error) return error;
     for (int32_t i = 0; i < d->rig.cameras; i++) {

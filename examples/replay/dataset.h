@@ -11,6 +11,7 @@
  *                  noise of the IMU)
  *   TUM RGB-D      a folder with rgb.txt, lines `t [s] file name`; groundtruth.txt is optional
  *   two folders    left and right in a folder, with pictures of the same names
+ *   live           v4l2:..., gst:..., or a video file: where the program has set dataset_live
  *   a folder       of PNG, JPEG, BMP, PGM or PPM pictures in the order of their names; times.txt is optional. Names
  *                  that begin with left and right: of two cameras
  *
@@ -27,6 +28,18 @@
 
 /** An open data set. */
 typedef struct dataset dataset_t;
+
+/** Cameras and videos, which have no list of frames. Functions that can fail return as those of dataset.h do. */
+typedef struct dataset_live {
+    int (*recognises)(const char *where);
+    const char *(*open)(void **of, const char *where, const char *calibration); /* calibration: or NULL */
+    const vfront_rig_t *(*rig)(const void *of);
+    const char *(*next)(void *of, vfront_frame_t *frame, int *has_ended); /* the frame is valid until the next call */
+    void (*close)(void *of);
+} dataset_live_t;
+
+/** Set by a program that has them, before dataset_open(); NULL: none. */
+extern const dataset_live_t *dataset_live;
 
 /**
  * Recognise and open a data set: list all frames, read the first one, the calibration and the ground truth.
@@ -53,6 +66,10 @@ reader_t *dataset_recording(const dataset_t *dataset);
 
 /** 1 if vfront_reset() was called before the frame read last, in the run that was recorded. */
 int dataset_after_reset(const dataset_t *dataset);
+
+/** 1: cameras or a video; 1: they have ended, and dataset_read() gave no frame. */
+int dataset_is_live(const dataset_t *dataset);
+int dataset_has_ended(const dataset_t *dataset);
 
 /** Number of frames; 0: endless. */
 uint32_t dataset_frames(const dataset_t *dataset);

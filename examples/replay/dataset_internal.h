@@ -52,6 +52,8 @@ struct dataset {
     course_t *course;      /* the flight along a trajectory, or NULL */
     reader_t *recording;   /* the recording, or NULL */
     struct mcap_set *mcap; /* the MCAP file, or NULL */
+    void *live;            /* cameras or a video, or NULL */
+    int has_ended;         /* 1: they gave no frame */
     int has_imu;           /* 1: its frames have samples of an IMU, not of a gyro alone */
     int after_reset;       /* 1: vfront_reset() was called before the frame read last */
     vfront_gyro_t rendered_gyro[VFRONT_GYRO_SAMPLES];

@@ -163,20 +163,30 @@ static const char *read_samples(struct topic *t, bytes_t *b, uint64_t t_ns)
     return NULL;
 }
 
+/** Transform of a frame: in place of an earlier one, since a bag repeats them; beyond FRAMES_MAX frames none. */
+static void keep_transform(struct mcap_set *set, const struct transform *t)
+{
+    int at = 0;
+    while (at < set->transforms && strcmp(set->transform[at].child, t->child) != 0) at++;
+    if (at == FRAMES_MAX) return;
+    set->transform[at] = *t;
+    set->transforms += at == set->transforms;
+}
+
 static void read_transforms(struct mcap_set *set, bytes_t *b)
 {
-    for (uint64_t left = cdr_get(b, 4); left && !b->short_of && set->transforms < FRAMES_MAX; left--) {
-        struct transform *t = &set->transform[set->transforms];
+    for (uint64_t left = cdr_get(b, 4); left && !b->short_of; left--) {
+        struct transform t;
         double q[4];
         cdr_time_ns(b);
-        cdr_text(b, t->parent, sizeof t->parent);
-        cdr_text(b, t->child, sizeof t->child);
-        cdr_doubles(b, t->pose.t, 3);
+        cdr_text(b, t.parent, sizeof t.parent);
+        cdr_text(b, t.child, sizeof t.child);
+        cdr_doubles(b, t.pose.t, 3);
         cdr_doubles(b, q, 4);
         const double norm = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3];
         if (b->short_of || !(norm > 0.5 && norm < 2.0)) continue;
-        pose_rotation(t->pose.R, q);
-        set->transforms++;
+        pose_rotation(t.pose.R, q);
+        keep_transform(set, &t);
     }
 }
 

@@ -31,6 +31,10 @@ static const char help[] =
     "                    with those that were recorded, stage by stage\n"
     "  MCAP, ros2 bag    a .mcap file, or a folder with one: pictures, camera_info, IMU and /tf_static of ROS 2;\n"
     "                    FILE@/left/image_raw,/right/image_raw,/imu names topics. Others: rosbags-convert (PyPI)\n"
+    "  v4l2:0, gst:...   a camera without autopilot, two as v4l2:0,1, or a GStreamer pipeline with appsinks cam0, "
+    "cam1:\n"
+    "                    until --frames, the pipeline's end or Ctrl-C; a calibration is not needed for tracks\n"
+    "  mp4, avi, mkv...  a video of one camera, by GStreamer\n"
     "  TUM RGB-D         a folder with rgb.txt; groundtruth.txt is optional\n"
     "  a plain folder    of PNG, JPEG, BMP, PGM or PPM pictures in the order of their names; 30 Hz without times.txt.\n"
     "                    Names that begin with left and right are those of two cameras, as are folders left and right\n"
@@ -47,9 +51,11 @@ static const char help_options[] =
     "                    matches, stixels and disparities\n"
     "  --overlay[=WHAT]  with --out: write pictures with the results drawn over them into DIR/overlay. WHAT is\n"
     "                    tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default\n"
+    "  --view PORT       a page that shows the run, for a browser: on this machine alone, or ADDRESS:PORT\n"
     "  --features-only   key points only, no tracks: short for --set track_target=0\n"
     "  --calibration=FILE\n"
-    "                    calibration instead of that of the data set: a Kalibr camchain, a KITTI calib.txt, ROS's\n"
+    "                    calibration instead of that of the data set: a Kalibr camchain, a KITTI calib.txt, VINS's\n"
+    "                    settings, Basalt's calibration.json, ROS's\n"
     "                    camera_info or OpenCV's files, a file a camera, with a comma between, or\n"
     "                    EuRoC's sensor.yaml of camera 0, or of camera 0, camera 1 and the IMU with commas\n"
     "                    between; Kalibr's imu.yaml beside any of them, or alone: noise of the IMU in place of\n"
@@ -248,6 +254,12 @@ static int set_truth(struct options *o, const char *text)
     return *text ? CONTINUE : message(EXIT_USAGE, "--truth: an empty name");
 }
 
+static int set_view(struct options *o, const char *text)
+{
+    o->view = text;
+    return *text ? CONTINUE : message(EXIT_USAGE, "--view: an empty name");
+}
+
 static int set_record(struct options *o, const char *text)
 {
     o->record = text;
@@ -368,6 +380,7 @@ static int read_option(struct options *o, char **word, int *at)
                  {"--calibration", set_calibration},
                  {"--truth", set_truth},
                  {"--fault", set_fault},
+                 {"--view", set_view},
                  {"--record", set_record},
                  {"--record-buffer", set_record_buffer},
                  {"--export", set_export},

@@ -19,6 +19,7 @@ typedef enum tables_wanted { TABLES_NONE, TABLES_FRAMES, TABLES_ALL } tables_wan
 
 struct options {
     const char *dataset, *out, *calibration, *truth, *fault; /* NULL: not given; dataset always is */
+    const char *view;                                        /* port of the page, or NULL */
     const char *record;                                      /* file to record into, or NULL */
     const char *map_load, *map_save;                         /* files of maps, or NULL */
     unsigned exports;                                        /* EXPORT_MCAP... */

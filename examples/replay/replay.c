@@ -18,6 +18,7 @@
 #include "fault_log.h"
 #include "found.h"
 #include "gyro_queue.h"
+#include "live.h"
 #include "loop_overlay.h"
 #include "map_file.h"
 #include "map_trajectory.h"
@@ -67,8 +68,8 @@ struct run {
     exported_t *exported; /* of --export mcap, or NULL */
     check_t check;        /* with the recording that is read */
     vfront_status_t last; /* of the last step */
-    uint32_t frames;
-    double progress_s; /* time of the last progress line [s] */
+    uint32_t frames;      /* UINT32_MAX: until the cameras end */
+    double progress_s;    /* time of the last progress line [s] */
 };
 
 static double monotonic_s(void)
@@ -85,12 +86,14 @@ static void print_progress(struct run *run, const vfront_result_t *r)
     if (run->options->quiet || !isatty(STDERR_FILENO)) return;
     if (r && now - run->progress_s < 0.1) return;
     run->progress_s = now;
-    if (r)
-        fprintf(stderr,
-                "\rframe %" PRIu64 " of %" PRIu32 ", %" PRIu32 " tracks, %" PRIu32 " key points, %.2f ms \033[K",
-                r->frame + 1, run->frames, r->tracks_count, r->keypoints_count[0], (double)r->timing.step_us * 1e-3);
-    else
+    if (!r) {
         fputs(MESSAGE_WIPE, stderr);
+        return;
+    }
+    fprintf(stderr, "\rframe %" PRIu64, r->frame + 1);
+    if (run->frames < UINT32_MAX) fprintf(stderr, " of %" PRIu32, run->frames);
+    fprintf(stderr, ", %" PRIu32 " tracks, %" PRIu32 " key points, %.2f ms \033[K", r->tracks_count,
+            r->keypoints_count[0], (double)r->timing.step_us * 1e-3);
 }
 
 static const char *draw(struct run *run, const vfront_frame_t *frame, const vfront_result_t *r)
@@ -226,6 +229,7 @@ static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, co
     if (!error && run->overlay) error = draw(run, frame, result);
     if (error) return message(EXIT_FAILED, "%s", error);
     export_taken(run, frame, result);
+    if (run->options->view) live_view(run->rectified, frame, result);
     print_progress(run, result);
     return log_frame(run, index, frame->t_ns, "ok", result);
 }
@@ -285,6 +289,10 @@ static int step(struct run *run, uint32_t index)
     int code = CONTINUE;
     const char *error = dataset_read(run->dataset, index, &frame);
     if (error) return message(EXIT_FAILED, "%s", error);
+    if (dataset_has_ended(run->dataset)) {
+        run->frames = index;
+        return CONTINUE;
+    }
     if (run->options->no_gyro) {
         frame.gyro = NULL;
         frame.imu = NULL;
@@ -353,6 +361,16 @@ static const char *make_folder(const struct options *o, const char *name)
     return results_folder(folder);
 }
 
+/** Rectified pictures, for overlays and the page. */
+static const char *open_rectified(struct run *run)
+{
+    vfront_info_t info;
+    vfront_info(&vf, &info);
+    if (!info.rectified || !(run->options->overlay || run->options->view)) return NULL;
+    run->rectified = rectified_open(dataset_rig(run->dataset), info.camera);
+    return run->rectified ? NULL : "no memory for rectified pictures";
+}
+
 static const char *open_overlay(struct run *run)
 {
     const vfront_rig_t *rig = dataset_rig(run->dataset);
@@ -362,10 +380,9 @@ static const char *open_overlay(struct run *run)
     vfront_info(&vf, &info);
     run->drawn = outputs_to_draw(run->options, rig);
     run->overlay = overlay_open(&info, rig->cameras, run->drawn, &run->options->tuning);
-    if (info.rectified) run->rectified = rectified_open(rig, info.camera);
     if (VFRONT_MAP && run->options->tuning.map && !(run->loops = loop_overlay_open(&info.camera[0])))
         return "no memory for overlays";
-    return run->overlay && (run->rectified || !info.rectified) ? NULL : "no memory for overlays";
+    return run->overlay ? NULL : "no memory for overlays";
 }
 
 /** Files of --export. */
@@ -396,8 +413,11 @@ static int open_outputs(struct run *run)
     run->summary.far_cm = 100u * (uint32_t)o->tuning.stixel_far_m;
     motion_start(&run->motion, outputs_metric_motion(o, rig), dataset_has_truth(run->dataset));
     outputs_warn(o, rig);
+    const char *error = open_rectified(run);
+    if (!error && o->view) error = live_view_open(o->view);
+    if (error) return message(EXIT_FAILED, "%s", error);
     if (!o->out) return CONTINUE;
-    const char *error = results_open(&run->results, o->out, rig->cameras, outputs_to_write(o, run->dataset));
+    error = results_open(&run->results, o->out, rig->cameras, outputs_to_write(o, run->dataset));
     if (!error && !outputs_no_pictures_of_disparities(o)) error = make_folder(o, DISPARITY_FOLDER);
     if (!error && o->overlay) error = open_overlay(run);
     if (!error) error = open_exports(run);
@@ -450,7 +470,7 @@ static int open_run(struct run *run)
     if (!error) error = open_faults(run);
     if (error) return message(EXIT_FAILED, "%s", error);
     run->frames = dataset_frames(run->dataset);
-    if (!run->frames) run->frames = o->frames ? o->frames : ENDLESS_FRAMES;
+    if (!run->frames) run->frames = o->frames ? o->frames : dataset_is_live(run->dataset) ? UINT32_MAX : ENDLESS_FRAMES;
     if (o->frames && o->frames < run->frames) run->frames = o->frames;
     if (o->first_run) options_show_all(run->options);
     ask_for_states(run);
@@ -476,6 +496,7 @@ static int close_run(struct run *run, int code)
     overlay_close(run->overlay);
     loop_overlay_close(run->loops);
     rectified_close(run->rectified);
+    if (run->options->view) live_view_close();
     dataset_close(run->dataset);
     vfront_shutdown(&vf);
     trajectory_free(&run->motion.trajectory);
@@ -589,6 +610,7 @@ int main(int count, char **word)
     struct options options;
     static struct run run;
     run.options = &options;
+    live_begin();
     int code = options_read(&options, count, word);
     if (code == CONTINUE) code = open_run(&run);
     for (uint32_t i = 0; i < run.frames && code == CONTINUE; i++) code = step(&run, i);

@@ -39,6 +39,7 @@ static struct fake {
     uint32_t user_min;        /* it takes buffers of others, so many at least; 0: it does not */
     int is_user;              /* 1: it was asked for that */
     uint32_t image_bytes;     /* that a buffer must have */
+    uint32_t height;          /* rows that it has; 0: those that it is asked for */
     int fail;                 /* request that fails; 0: none */
     int fail_user;            /* the same, as long as its buffers are those of others */
     int opened, closed, mapped;
@@ -173,6 +174,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
         struct v4l2_pix_format *p = &((struct v4l2_format *)argument)->fmt.pix;
         p->pixelformat = f->format;
         p->width = f->width;
+        if (f->height) p->height = f->height;
         p->bytesperline = f->pitch;
         p->sizeimage = f->image_bytes;
         return 0;
@@ -492,11 +494,37 @@ static void test_refused(void **state)
     assert_non_null(strstr(source_open(&source, &settings), "--rig"));
 }
 
+/** Without a calibration pictures are as large as the driver has them, where that is allowed. */
+static void test_own_size(void **state)
+{
+    vfront_frame_t frame;
+    (void)state;
+    begin("v4l2:70");
+    settings.calibration = NULL;
+    settings.has_own_size = 1;
+    fake[0].width = fake[0].pitch = 32;
+    fake[0].height = 24;
+    open_it();
+    const vfront_rig_t *rig = source_rig(source);
+    assert_true(rig->cameras == 1 && rig->camera[0].width_px == 32 && rig->camera[0].height_px == 24);
+    assert_true(rig->camera[0].fx_px == 0.0);
+    start(NULL);
+    assert_true(expose(0, 2000 * MS, 7));
+    assert_int_equal(next(&frame), SOURCE_FRAME);
+    assert_true(frame.picture[0].width_px == 32 && frame.picture[0].pitch_bytes == 32);
+    source_close(source);
+    begin("v4l2:70");
+    settings.has_own_size = 1; /* the calibration's size counts where there is one */
+    fake[0].width = 32;
+    const char *error = source_open(&source, &settings);
+    assert_true(error && (strstr(error, "but the rig has") || strstr(error, "libyaml")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_pair),    cmocka_unit_test(test_stamps),
                                        cmocka_unit_test(test_newest),  cmocka_unit_test(test_unplugged),
                                        cmocka_unit_test(test_formats), cmocka_unit_test(test_lent),
-                                       cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_own_size)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -159,6 +159,21 @@ def check_readers(replay, folder, wanted):
         return image(0, camera, picture, store=store)
 
     same("stamps of 0: the time of the log", replay, folder, write(folder / "zero.mcap", flight(zero)), wanted)
+    mount = list(flight())[0][3]
+    wrong = make(TF, transforms=[STORE.types["geometry_msgs/msg/TransformStamped"](header=header(0, t.header.frame_id), child_frame_id=f"other{i}",
+                                                                                   transform=t.transform) for i, t in enumerate(mount.transforms)])
+    repeated = [("/tf_static", TF, i, m) for i in range(1, 60) for m in (wrong, mount)]
+    same("repeats of /tf_static", replay, folder, write(folder / "repeats.mcap", [*repeated, *flight()]), wanted)
+    moved = transforms()
+    moved.transforms[1].transform.rotation.w = -0.5
+    same("a later transform counts", replay, folder, write(folder / "later.mcap", [("/tf_static", TF, 1, moved), *flight()]), wanted)
+    for compression in ("none", "lz4", "zstd"):
+        data = (folder / f"{compression}.mcap").read_bytes()
+        end = 8 + 9 + int.from_bytes(data[9:17], "little")  # of the header record
+        name = compression.encode() if compression != "none" else b""
+        empty = bytes(28) + len(name).to_bytes(4, "little") + name + bytes(8)
+        (folder / "empty.mcap").write_bytes(data[:end] + b"\6" + len(empty).to_bytes(8, "little") + empty + data[end:])
+        same(f"a chunk without messages, {compression}", replay, folder, folder / "empty.mcap", wanted)
     same("named topics", replay, folder, f"{folder / 'none.mcap'}@/left/image_raw,/right/image_raw,/imu", wanted)
     code, out, _ = run(replay, f"{folder / 'none.mcap'}@/right/image_raw")
     check("one named topic", code == 0 and "camera 0     192x144 px, calibrated" in out and "camera 1" not in out and "gyro         none" in out, out[:500])

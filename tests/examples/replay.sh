@@ -635,7 +635,7 @@ else
     try 0 'camera 1 +200x150 px, calibrated, equidistant' chain.yaml kitti
     try 0 'baseline +0\.25000 m' chain.yaml kitti
     chain '640, 480' pinhole >other.yaml && try 1 'other.yaml: cam0: resolution 640x480, but the pictures are 128x96' other.yaml kitti
-    chain '128, 96' omni >omni.yaml && try 1 'omni.yaml: cam0: camera_model omni: ' omni.yaml kitti
+    chain '128, 96' fov >fov.yaml && try 1 'fov.yaml: cam0: camera_model fov: ' fov.yaml kitti
     try 1 'chain.yaml: only files sensor.yaml are given together' chain.yaml,chain.yaml kitti
     head -1 chain.yaml >lone.yaml && try 1 'lone.yaml: no cam1; --mono takes cam0 alone' lone.yaml kitti
     expect 0 'camera 0 +64x48 px, calibrated, radtan' --port host mav

@@ -20,6 +20,7 @@ dpkg-deb -x "$deb" "$dir/tree"
 dpkg-deb -e "$deb" "$dir/control"
 (cd "$dir/tree" && md5sum --quiet -c "$dir/control/md5sums") || fail "md5sums"
 "$dir/tree/usr/bin/vfront-replay" --quiet --frames 2 synthetic:160x120 | grep -q '^digest' || fail "vfront-replay does not run"
+"$dir/tree/usr/bin/vfront-calibrate" --help | grep -q -- '--calibration' || fail "vfront-calibrate does not run"
 "$dir/tree/usr/bin/vfront-companion" --help | grep -q -- '--link' || fail "vfront-companion does not run"
 libs=$(sed -n 's/^Libs.private: //p' "$dir/tree/usr/lib/pkgconfig/vfront.pc")
 $cc -std=c11 -I"$dir/tree/usr/include/vfront" examples/minimal.c "$dir/tree/usr/lib/libvfront.a" $libs -o "$dir/minimal" && "$dir/minimal" >/dev/null || fail "the library does not link"
