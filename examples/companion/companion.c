@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "examples/replay/calibration.h"
+#include "display.h"
 #include "examples/recording/recorder.h"
-#include "examples/replay/rectified.h"
+#include "examples/replay/calibration.h"
 #include "examples/replay/state.h"
 #include "health.h"
 #include "links.h"
@@ -42,7 +42,7 @@
 
 static vfront_t vf;
 static links_t links;
-static view_t view;
+static display_t display;
 static volatile sig_atomic_t stopped;
 
 /** State of the program. */
@@ -68,8 +68,6 @@ struct companion {
     vfront_camera_t seen; /* camera 0 of the results */
     pose_t T_body_cam;    /* its pose on the body */
     double baseline_m;
-    odometry_frame_t shown; /* local frame of the web page: as that of the messages, but never resumed */
-    rectified_t *rectified; /* pictures that the results are of, where these are not the source's; or NULL */
 };
 
 static void stop(int signal)
@@ -117,17 +115,19 @@ static int is_missing(const struct companion *c, const char *error)
            (!c->settings.rig || access(c->settings.rig, R_OK) == 0);
 }
 
-/** A second in which the links go on. */
+/** A second in which links and page go on. */
 static void wait_a_second(void)
 {
     const uint64_t end_ns = clock_ns() + SECOND_NS;
     watchdog_alive();
     while (!stopped && clock_ns() < end_ns) {
         links_service(&links);
+        display_wait(&display, "a camera");
         clock_sleep_until_ns(clock_ns() + 10 * WAIT_NS);
     }
 }
 
+/** Opens the source; one that is not there is waited for. */
 static int open_source(struct companion *c)
 {
     const struct settings *s = &c->settings;
@@ -154,9 +154,7 @@ static int open_source(struct companion *c)
         error = source_open(&c->source, &settings);
     }
     if (stopped && error) return EXIT_DONE;
-    if (error) return message(EXIT_SOURCE, "%s", error);
-    c->rig = *source_rig(c->source);
-    return CONTINUE;
+    return error ? message(EXIT_SOURCE, "%s", error) : CONTINUE;
 }
 
 /** Mount and noise. IMU axes of a data set without a rig file are taken to be x forward, y left, z up. */
@@ -165,6 +163,7 @@ static int open_rig(struct companion *c)
     static const pose_t forward_left_up = {.R = {1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0}};
     const struct settings *s = &c->settings;
     const char *error = NULL;
+    c->rig = *source_rig(c->source);
     c->T_body_imu = s->imu_is_autopilots ? pose_identity : forward_left_up;
     if (s->rig) {
         vfront_imu_noise_t noise;
@@ -218,15 +217,13 @@ static int open_links(struct companion *c)
     return CONTINUE;
 }
 
-/** Waits for the first sample of the autopilot, which decides resolution and delay. 0: a signal came. */
-static int await_imu(struct companion *c)
+/** Waits for the autopilot's IMU, at pictures of the cameras for those who look on. */
+static void await_sample(void)
 {
     const uint64_t begin_ns = clock_ns();
     const peer_t *p = &links.peer[0];
-    double sigma_s;
     int is_reported = 0;
     uint64_t alive_ns = 0;
-    if (!c->settings.imu_is_autopilots) return 1;
     while (!stopped && !peer_knows_imu(p)) {
         const uint64_t now_ns = clock_ns();
         links_service(&links);
@@ -238,14 +235,32 @@ static int await_imu(struct companion *c)
         if (is_reported && now_ns > alive_ns + SECOND_NS) watchdog_alive(), alive_ns = now_ns;
         clock_sleep_until_ns(now_ns + WAIT_NS);
     }
-    if (stopped) return 0;
+}
+
+/** Waits for the first sample of the autopilot, which decides resolution and delay. */
+static int await_imu(struct companion *c)
+{
+    const peer_t *p = &links.peer[0];
+    double sigma_s;
+    int code = CONTINUE;
+    if (!c->settings.imu_is_autopilots) return CONTINUE;
+    const int is_looked_at = display_preview(&display, c->source, "the first sample of the autopilot's IMU");
+    await_sample();
+    display_end_preview(&display);
+    if (stopped) return EXIT_DONE;
+    if (is_looked_at) { /* from now on its pictures go into buffers of the library */
+        source_close(c->source);
+        c->source = NULL;
+        code = open_source(c);
+    }
+    if (code != CONTINUE) return code;
     peer_add_resolution(p, &c->rig.imu);
     const double delay_s = peer_delay_s(p, &sigma_s);
     c->settings.delay_sigma_s = hypot(c->settings.delay_sigma_s, sigma_s);
     message(CONTINUE, "IMU of %s: %.2f ms late, stamps within %.2f ms; noise %.3g rad/s/sqrt(Hz), %.3g m/s^2/sqrt(Hz)",
             mavlink_name(p->imu_id), 1e3 * delay_s, 1e3 * c->settings.delay_sigma_s, c->rig.imu.gyro_density,
             c->rig.imu.accel_density);
-    return 1;
+    return CONTINUE;
 }
 
 /** Noise for states that are carried on: that of flight, as the window takes it. */
@@ -275,7 +290,7 @@ static void read_kept(struct companion *c)
 }
 
 /** Camera 0 of the results on the body. A rectified camera is turned against that of the rig: by its own extrinsics. */
-static void set_camera_pose(struct companion *c)
+static int set_cameras(struct companion *c)
 {
     vfront_info_t info;
     vfront_info(&vf, &info);
@@ -283,6 +298,8 @@ static void set_camera_pose(struct companion *c)
     c->baseline_m = calibration_baseline_m(&c->rig);
     const pose_t T_cam_imu = calibration_extrinsics(&c->seen), T_imu_cam = pose_inverse(&T_cam_imu);
     c->T_body_cam = pose_compose(&c->T_body_imu, &T_imu_cam);
+    if (display_rectify(&display, &c->rig, &info)) return CONTINUE;
+    return message(EXIT_FAILED, "--view: no memory for rectified pictures");
 }
 
 /** The command line's settings, as parameters. */
@@ -318,9 +335,8 @@ static int open_library(struct companion *c)
                                                 .is_north = s->is_north,
                                                 .stamp_sigma_s = s->delay_sigma_s};
     set_parameters(c);
-    set_camera_pose(c);
     read_kept(c);
-    return CONTINUE;
+    return set_cameras(c);
 }
 
 /** Lends the library's input buffers to the cameras, and lets them begin. */
@@ -333,17 +349,14 @@ static int start_source(struct companion *c)
 }
 
 /** Opens the web page. */
-static int open_view(struct companion *c)
+static int open_display(const struct companion *c)
 {
-    vfront_info_t info;
+    char url[VIEW_URL];
     if (!c->settings.view) return CONTINUE;
-    const char *error = view_open(&view, c->settings.view);
+    const char *error = display_open(&display, c->settings.view, c->settings.view_name, &links);
     if (error) return message(EXIT_LINK, "%s", error);
-    vfront_info(&vf, &info);
-    if (info.rectified && !(c->rectified = rectified_open(&c->rig, info.camera)))
-        return message(EXIT_FAILED, "--view: no memory for rectified pictures");
-    links.view = &view;
-    message(CONTINUE, "--view: port %d", view.port);
+    view_url(&display.view, url);
+    message(CONTINUE, "--view: %s", url);
     return CONTINUE;
 }
 
@@ -435,6 +448,7 @@ static void send_obstacles(struct companion *c, const vfront_result_t *r)
     obstacles_of(cm, &settings, &r->disparity, &c->seen, c->baseline_m, &c->T_body_cam, has_up ? up : NULL);
     obstacles_message(&m, cm, &settings, r->t_mid_ns);
     links_send(&links, &m);
+    display_obstacles(&display, cm);
 }
 #else
 static void send_obstacles(struct companion *c, const vfront_result_t *r)
@@ -443,26 +457,6 @@ static void send_obstacles(struct companion *c, const vfront_result_t *r)
     (void)r;
 }
 #endif
-
-/** The picture of a frame for those who look on; when it is time for one. */
-static void show(struct companion *c, const vfront_frame_t *frame, const vfront_result_t *r)
-{
-    const uint64_t now_ns = clock_ns();
-    odometry_t body;
-    if (!view_is_due(&view, r, now_ns)) return;
-    const int has_body = odometry_has_up(&r->nav);
-    if (has_body) odometry_of(&body, &c->shown, &r->nav, &(odometry_inputs_t){.T_body_imu = c->T_body_imu});
-    const vfront_picture_t none = {.format = VFRONT_NO_PICTURE};
-    const int is_made = c->rectified && !r->health.missing;
-    if (is_made) frame = rectified_frame(c->rectified, frame);
-    char carried[LINKS_SUMMARY];
-    links_summary(&links, carried);
-    const view_frame_t shown = {.links = carried,
-                                .picture = c->rectified && !is_made ? &none : &frame->picture[0],
-                                .rejection = c->rejection,
-                                .euler_rad = has_body ? body.euler_rad : NULL};
-    view_update(&view, r, &shown, now_ns);
-}
 
 static void take_result(struct companion *c, const vfront_result_t *r, uint64_t arrived_ns)
 {
@@ -516,7 +510,7 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
     meter_end(&c->meter);
     if (!status) {
         take_result(c, result, arrived_ns);
-        show(c, frame, result);
+        display_frame(&display, frame, result, c->rejection, &c->T_body_imu);
         return CONTINUE;
     }
     meter_refused(&c->meter);
@@ -598,12 +592,12 @@ int main(int count, char **word)
     if (c.settings.slow > 1) clock_slow(c.settings.slow);
     if (c.settings.is_simulated) clock_set_ns(0); /* until the simulator gives the time */
     code = open_links(&c);
+    if (code == CONTINUE) code = open_display(&c);
     if (code == CONTINUE) code = open_source(&c);
     if (code == CONTINUE) code = open_rig(&c);
-    if (code == CONTINUE && !await_imu(&c)) code = EXIT_DONE;
+    if (code == CONTINUE) code = await_imu(&c);
     if (code == CONTINUE) code = open_library(&c);
     if (code == CONTINUE) code = open_recorder(&c);
-    if (code == CONTINUE) code = open_view(&c);
     if (code == CONTINUE) {
         be_realtime(c.settings.priority);
         if (!c.settings.is_fast && !links_start(&links)) code = message(EXIT_FAILED, "no thread");
@@ -617,8 +611,7 @@ int main(int count, char **word)
     links_stop(&links);
     const int recorded = close_recorder(&c);
     if (code == CONTINUE) code = recorded;
-    view_close(&view);
-    rectified_close(c.rectified);
+    display_close(&display);
     vfront_shutdown(&vf);
     return code == CONTINUE ? EXIT_DONE : code;
 }

@@ -129,14 +129,6 @@ static void report(links_t *l, int topic, int severity, const char *text)
     send_notices(l, now_ns);
 }
 
-static const char *name_of(const peer_t *p)
-{
-    return p->link.kind == LINK_FILE             ? "the file"
-           : p->autopilot == AUTOPILOT_ARDUPILOT ? "ArduPilot"
-           : p->autopilot == AUTOPILOT_PX4       ? "PX4"
-                                                 : "the autopilot";
-}
-
 /* ---- reports on links -------------------------------------------------------------------------------------------- */
 
 /** Why an autopilot gets nothing. */
@@ -199,7 +191,7 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
     if (p->has_autopilot != l->reported_autopilot[i]) {
         l->reported_autopilot[i] = p->has_autopilot;
         message(CONTINUE, "%s: %s%s", p->link.name, p->has_autopilot ? "autopilot found: " : "autopilot is silent",
-                !p->has_autopilot ? "" : name_of(p));
+                !p->has_autopilot ? "" : peer_name(p));
     }
     const int knows = p->settings.wants_imu && peer_knows_clock(p, now_ns);
     if (knows != l->reported_clock[i]) {
@@ -485,41 +477,6 @@ int links_take_reset(links_t *l)
     l->control.is_reset_wanted = 0;
     pthread_mutex_unlock(&l->lock);
     return is_wanted;
-}
-
-/** What one of them gets. */
-static void summarize(const links_t *l, int i, uint64_t now_ns, char text[LINKS_SUMMARY / LINKS_MAX])
-{
-    const peer_t *p = &l->peer[i];
-    const link_rate_t *rate = &l->rate[i];
-    char why[PEER_TEXT], decision[PEER_DECISION];
-    const size_t size = LINKS_SUMMARY / LINKS_MAX - 2;
-    const char *silence = peer_silence(p, now_ns, why);
-    if (silence || (rate->is_known && !(rate->sent_hz > 0.0)))
-        snprintf(text, size, "link %d: %s gets nothing: %s", i + 1, name_of(p),
-                 silence          ? silence
-                 : rate->hz > 0.0 ? "the link is too slow"
-                                  : "no state is sent");
-    else if (!rate->is_known)
-        snprintf(text, size, "link %d: %s: rate not known yet", i + 1, name_of(p));
-    else
-        snprintf(text, size, "link %d: %s gets %.0f of %.0f Hz, %.0f ms old%s%s", i + 1, name_of(p), rate->sent_hz,
-                 rate->hz, 1e-6 * (double)p->link.state_age_ns, p->link.kind == LINK_FILE ? "" : "; ",
-                 p->link.kind == LINK_FILE ? "" : peer_decision(p, now_ns, decision));
-}
-
-void links_summary(links_t *l, char text[LINKS_SUMMARY])
-{
-    char one[LINKS_SUMMARY / LINKS_MAX];
-    size_t used = 0;
-    *text = '\0';
-    pthread_mutex_lock(&l->lock);
-    if (!l->count) snprintf(text, LINKS_SUMMARY, "no link");
-    for (int i = 0; i < l->count; i++) {
-        summarize(l, i, clock_ns(), one);
-        used += (size_t)snprintf(text + used, LINKS_SUMMARY - used, "%s%s", used ? "; " : "", one);
-    }
-    pthread_mutex_unlock(&l->lock);
 }
 
 void links_set_state(links_t *l, int state)

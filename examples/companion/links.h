@@ -108,6 +108,9 @@ int links_take_reset(links_t *links);
  *  nothing; those of other links behind "; ". */
 void links_summary(links_t *links, char text[LINKS_SUMMARY]);
 
+/** Autopilots that are heard, and their clocks. Returns their number. */
+int links_peers(links_t *links, view_peer_t out[LINKS_MAX]);
+
 /** State of the heartbeats: HEARTBEAT_ACTIVE... */
 void links_set_state(links_t *links, int state);
 

@@ -31,6 +31,14 @@ int peer_is_autopilot(const peer_t *p, const mavlink_message_t *m)
     return m->system == p->settings.system && m->component == p->settings.component;
 }
 
+const char *peer_name(const peer_t *p)
+{
+    return p->link.kind == LINK_FILE             ? "the file"
+           : p->autopilot == AUTOPILOT_ARDUPILOT ? "ArduPilot"
+           : p->autopilot == AUTOPILOT_PX4       ? "PX4"
+                                                 : "the autopilot";
+}
+
 static void take_heartbeat(peer_t *p, const mavlink_message_t *m, uint64_t now_ns)
 {
     if (m->as.heartbeat.autopilot[0] == AUTOPILOT_NONE) return;

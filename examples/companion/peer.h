@@ -97,6 +97,9 @@ int peer_receive(peer_t *peer, const mavlink_message_t *message, uint64_t now_ns
 /** 1: a message is of the autopilot that is configured. */
 int peer_is_autopilot(const peer_t *peer, const mavlink_message_t *message);
 
+/** Its kind, in words. */
+const char *peer_name(const peer_t *peer);
+
 /** What is due: requests. Returns the number of messages to send. */
 int peer_tick(peer_t *peer, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES]);
 

@@ -61,6 +61,7 @@ static const char help[] =
     "  --view PORT       a web page on this machine's port: picture, tracks, path, state, health, times, 5 times a "
     "second;\n"
     "                    ADDRESS:PORT for others to look on, too: whoever reaches it sees it\n"
+    "  --view-name NAME  host name by which the page may be asked for, as drone.local, beside addresses in numbers\n"
     "  --check           no flight: guides through lift, nod, lean and turn, and compares with the autopilot\n"
     "  --keep FILE       pose and counters, ten times a second; after a restart within a minute the pose goes on\n"
     "                    where the autopilot sends none of its own\n"
@@ -97,6 +98,7 @@ static int set_calibration(struct settings *s, const char *text) { return s->cal
 static int set_record(struct settings *s, const char *text) { return s->record = text, CONTINUE; }
 
 static int set_view(struct settings *s, const char *text) { return s->view = text, CONTINUE; }
+static int set_view_name(struct settings *s, const char *text) { return s->view_name = text, CONTINUE; }
 static int set_key(struct settings *s, const char *text) { return s->key = text, CONTINUE; }
 static int set_checkpoint(struct settings *s, const char *text) { return s->checkpoint = text, CONTINUE; }
 
@@ -220,10 +222,11 @@ static int read_option(struct settings *s, char **word, int *at)
     static const struct {
         const char *name;
         int (*set)(struct settings *s, const char *text);
-    } known[] = {{"--source", set_source}, {"--rig", set_rig},         {"--calibration", set_calibration},
-                 {"--link", set_link},     {"--keep", set_checkpoint}, {"--imu", set_imu},
-                 {"--origin", set_origin}, {"--port", set_port},       {"--set", set_tuning},
-                 {"--record", set_record}, {"--view", set_view},       {"--key", set_key}};
+    } known[] = {{"--source", set_source},      {"--rig", set_rig},         {"--calibration", set_calibration},
+                 {"--link", set_link},          {"--keep", set_checkpoint}, {"--imu", set_imu},
+                 {"--origin", set_origin},      {"--port", set_port},       {"--set", set_tuning},
+                 {"--record", set_record},      {"--view", set_view},       {"--key", set_key},
+                 {"--view-name", set_view_name}};
     static const char *const numbers[] = {"--imu-hz",    "--rate",        "--stamp-sigma", "--frames",
                                           "--system",    "--answers",     "--realtime",    "--slow",
                                           "--camera-hz", "--exposure-us", "--readout-us",  "--imu-delay"};
@@ -271,6 +274,7 @@ int settings_read(struct settings *s, int count, char **word)
     if (s->is_fast && (s->imu_is_autopilots || s->iio))
         return message(EXIT_USAGE, "--fast: no IMU but the source's: the time of any other is the machine's");
     if (s->slow > 1 && s->iio) return message(EXIT_USAGE, "--slow: no IMU of iio: its time is the machine's");
+    if (s->view_name && !s->view) return message(EXIT_USAGE, "--view-name: without --view");
     if (s->obstacle_height_m > 0.0 && !VFRONT_DENSE)
         return message(EXIT_USAGE, "--obstacles: this build has no disparities; vfront_cfg.h names the switch");
     if (s->obstacle_height_m > 0.0) s->tuning.dense = 1;

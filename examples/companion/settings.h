@@ -19,7 +19,8 @@ enum {
 };
 
 struct settings {
-    const char *source, *rig, *calibration, *checkpoint, *record, *view, *key; /* NULL: not given; source always is */
+    const char *source, *rig, *calibration, *checkpoint, *record, *view, *view_name,
+        *key; /* NULL: not given; source always is */
     const char *link[LINKS_MAX];
     int links;
     int imu_is_autopilots;
