@@ -201,6 +201,25 @@ def files_to_begin_with(companion):
         expect(values.get(name) == float(value), f"README has {name} {value}, the file {values.get(name)}")
 
 
+def messages_are_explained():
+    """HOVER.md has every message that is reported, in its own words."""
+    here = pathlib.Path(__file__).resolve().parents[2] / "examples/companion"
+    page, missing, words_seen = (here / "HOVER.md").read_text(), [], 0
+    for file in sorted(here.glob("*.c")):
+        text = file.read_text()
+        found = [re.sub(r"\\?%.*", "", m) for m in re.findall(r'"vision: (?:link %u:? )?([^"]*)"', text)]
+        if file.name == "health.c":
+            found += re.findall(r'"([^"%]*)"', text[text.index("word[HEALTH_WORDS]"):].split("};")[0])
+        if file.name == "trust.c":
+            found += re.findall(r'\[\] = "([^"]*)"', text) + re.findall(r'why = "([^"]*)"', text)
+        if file.name == "links.c":
+            found += re.findall(r'"((?:waits|goes on)[^"]*)"', text)
+        words_seen += len(found)
+        missing += [f"{file.name}: {words}" for words in found if words.strip(" :;,") and words.strip(" :;,") not in page]
+    expect(words_seen >= 40, f"{words_seen} messages are found in the sources")
+    expect(not missing, f"HOVER.md does not explain {missing}")
+
+
 def waits_for_a_camera(companion, folder):
     """A video device that is not there is waited for, with a word; ctrl-C ends that."""
     (folder / "rig.yaml").write_text(RIG)
@@ -465,6 +484,7 @@ def main():
         option_faults(companion, pathlib.Path(folder))
         rigs_with_holes(companion, pathlib.Path(folder))
         files_to_begin_with(companion)
+        messages_are_explained()
         waits_for_a_camera(companion, pathlib.Path(folder))
         goes_on(companion, pathlib.Path(folder))
         with_the_autopilots_imu(companion, replay, pathlib.Path(folder))
