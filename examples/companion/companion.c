@@ -2,19 +2,13 @@
  *
  * companion: cameras and an IMU in, MAVLink to an autopilot out.
  */
-#define _GNU_SOURCE /* sigaction, CLOCK_THREAD_CPUTIME_ID, mlockall, SCHED_FIFO */
+#define _POSIX_C_SOURCE 200809L /* access */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -24,8 +18,10 @@
 #include "examples/replay/state.h"
 #include "health.h"
 #include "links.h"
+#include "map_keeper.h"
 #include "meter.h"
 #include "obstacles.h"
+#include "process.h"
 #include "settings.h"
 #include "source.h"
 #include "trust.h"
@@ -43,7 +39,7 @@
 static vfront_t vf;
 static links_t links;
 static display_t display;
-static volatile sig_atomic_t stopped;
+static map_keeper_t map;
 
 /** State of the program. */
 struct companion {
@@ -56,6 +52,8 @@ struct companion {
     health_t health;
     const char *rejection;               /* why the state is not sent; NULL: it is */
     uint32_t nav_state, stereo, missing; /* as last reported */
+    int is_located;                      /* in the map, likewise; -1: nothing yet */
+    uint64_t map_event_ns;               /* when the place in the map was recorded */
     int has_reported;
     vfront_status_t last;     /* of the last step */
     int is_first_after_reset; /* 1: the library was reset behind it */
@@ -69,34 +67,6 @@ struct companion {
     pose_t T_body_cam;    /* its pose on the body */
     double baseline_m;
 };
-
-static void stop(int signal)
-{
-    (void)signal;
-    stopped = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = stop};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &action, NULL);
-}
-
-/** Priority and memory that stays, where the system permits; what it refuses is reported. */
-static void be_realtime(int priority)
-{
-    const struct sched_param param = {.sched_priority = priority};
-    prctl(PR_SET_TIMERSLACK, 1UL); /* waits end at their time, not up to 50 us later; SCHED_FIFO has no slack */
-    if (!priority) return;
-    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-        message(CONTINUE, "--realtime: memory is not locked: %s", strerror(errno));
-    if (sched_setscheduler(0, SCHED_FIFO, &param) != 0)
-        message(CONTINUE, "--realtime %d: no SCHED_FIFO: %s; goes on without", priority, strerror(errno));
-}
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
@@ -120,7 +90,7 @@ static void wait_a_second(void)
 {
     const uint64_t end_ns = clock_ns() + SECOND_NS;
     watchdog_alive();
-    while (!stopped && clock_ns() < end_ns) {
+    while (!process_is_stopped && clock_ns() < end_ns) {
         links_service(&links);
         display_wait(&display, "a camera");
         clock_sleep_until_ns(clock_ns() + 10 * WAIT_NS);
@@ -147,13 +117,13 @@ static int open_source(struct companion *c)
         links_report(&links, NOTICE_PICTURES, SEVERITY_ERROR, "vision: a camera is not there");
         watchdog_ready();
     }
-    while (is_missing(c, error) && !stopped) {
+    while (is_missing(c, error) && !process_is_stopped) {
         wait_a_second();
         source_close(c->source);
         c->source = NULL;
         error = source_open(&c->source, &settings);
     }
-    if (stopped && error) return EXIT_DONE;
+    if (process_is_stopped && error) return EXIT_DONE;
     return error ? message(EXIT_SOURCE, "%s", error) : CONTINUE;
 }
 
@@ -204,9 +174,12 @@ static int open_links(struct companion *c)
                                       .imu_delay_s = s->imu_delay_s,
                                       .answers = s->is_check ? 0 : s->answers};
     if (!links_init(&links)) return message(EXIT_FAILED, "no mutex");
-    for (int i = 0; i < s->links; i++) {
+    for (int turn = 0; turn < 2 * s->links; turn++) { /* those of the map behind all others */
+        const int i = turn % s->links;
         peer_settings_t one = settings;
-        one.wants_imu = settings.wants_imu && i == 0; /* one IMU: that of the first link */
+        one.is_map = s->is_map_link[i];
+        if (one.is_map != turn / s->links) continue;
+        one.wants_imu = settings.wants_imu && links.count == 0; /* one IMU: that of the first link */
         const char *error = links_open(&links, s->link[i], &one);
         if (error) return message(EXIT_LINK, "%s", error);
     }
@@ -224,7 +197,7 @@ static void await_sample(void)
     const peer_t *p = &links.peer[0];
     int is_reported = 0;
     uint64_t alive_ns = 0;
-    while (!stopped && !peer_knows_imu(p)) {
+    while (!process_is_stopped && !peer_knows_imu(p)) {
         const uint64_t now_ns = clock_ns();
         links_service(&links);
         if (!is_reported && now_ns > begin_ns + 2 * (uint64_t)SECOND_NS) {
@@ -247,7 +220,7 @@ static int await_imu(struct companion *c)
     const int is_looked_at = display_preview(&display, c->source, "the first sample of the autopilot's IMU");
     await_sample();
     display_end_preview(&display);
-    if (stopped) return EXIT_DONE;
+    if (process_is_stopped) return EXIT_DONE;
     if (is_looked_at) { /* from now on its pictures go into buffers of the library */
         source_close(c->source);
         c->source = NULL;
@@ -339,6 +312,20 @@ static int open_library(struct companion *c)
     return set_cameras(c);
 }
 
+/** Loads the map. One that is refused is reported, and the flight goes on without. */
+static int open_map(struct companion *c)
+{
+    c->is_located = -1;
+    if (!c->settings.map) return CONTINUE;
+    const char *error = map_keeper_open(&map, c->settings.map);
+    if (error) return message(EXIT_FAILED, "%s", error);
+    error = map_keeper_load(&map, &vf);
+    if (error) message(CONTINUE, "%s", error);
+    if (error) links_report(&links, NOTICE_MAP, SEVERITY_ERROR, "vision: the map is refused");
+    if (!error && !map.is_loaded) message(CONTINUE, "--map %s: not there yet: a new map begins", c->settings.map);
+    return CONTINUE;
+}
+
 /** Lends the library's input buffers to the cameras, and lets them begin. */
 static int start_source(struct companion *c)
 {
@@ -370,6 +357,7 @@ static int open_recorder(struct companion *c)
     header_make(&header, "companion", c->settings.source, &c->rig, &c->settings.tuning, &info);
     const char *error = recorder_open(&c->recorder, c->settings.record, RECORDER_BUFFER_BYTES, &header);
     links_record(&links, c->recorder);
+    map_keeper_record(&map, c->recorder, clock_ns());
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
 }
 
@@ -458,6 +446,64 @@ static void send_obstacles(struct companion *c, const vfront_result_t *r)
 }
 #endif
 
+#if VFRONT_MAP
+/** Where the local frame lies in the map: to its links, page and recording. */
+static void send_map(struct companion *c, const vfront_result_t *r)
+{
+    map_frame_t frame;
+    char text[128];
+    if (!map.path) return;
+    const int is_sound = state_is_valid(r->nav.state) && !c->rejection;
+    const int is_located = links_map(&links, is_sound ? &r->map : NULL, r->t_mid_ns, &frame);
+    display_map(&display, is_located ? &frame : NULL);
+    if (map.is_loaded && is_located != c->is_located)
+        links_report(&links, NOTICE_MAP, is_located || c->is_located < 0 ? SEVERITY_INFO : SEVERITY_WARNING,
+                     "vision: %slocated in the map", is_located ? "" : "not ");
+    c->is_located = is_located;
+    if (!is_located || r->t_mid_ns < c->map_event_ns + SECOND_NS) return;
+    c->map_event_ns = r->t_mid_ns;
+    snprintf(text, sizeof text, "local frame in the map: %.3f %.3f %.3f m, yaw %.3f rad, sigma %.3f m",
+             frame.position_m[0], frame.position_m[1], frame.position_m[2], frame.euler_rad[2], frame.sigma_m);
+    recorder_text(c->recorder, CHUNK_EVENT, r->t_mid_ns, text);
+}
+#else
+static void send_map(struct companion *c, const vfront_result_t *r)
+{
+    (void)c;
+    (void)r;
+}
+#endif
+
+/** Saves the map where it was asked for, and reports what became of it. */
+static void save_map(void)
+{
+    const char *error = NULL;
+    if (process_saves && !map_keeper_is_busy(&map)) { /* else once that is done */
+        process_saves = 0;
+        error = map_keeper_save(&map, &vf);
+    }
+    const map_keeper_result_t result = map_keeper_result(&map);
+    if (result == MAP_KEEPER_FAILED) error = map.text;
+    if (error) message(CONTINUE, "%s", error);
+    if (error) links_report(&links, NOTICE_SAVE, SEVERITY_ERROR, "vision: the map is not saved");
+    if (result == MAP_KEEPER_SAVED) links_report(&links, NOTICE_SAVE, SEVERITY_INFO, "vision: the map is saved");
+}
+
+/** Resets the library where that was ordered, or trust in the state has ended for good. The map stays. */
+static void reset(struct companion *c, uint64_t t_ns)
+{
+    const int is_ordered = links_take_reset(&links);
+    c->is_first_after_reset = 0;
+    if (!is_ordered && !c->trust.reset_is_due) return;
+    map_keeper_keep(&map, &vf);
+    c->is_first_after_reset = vfront_reset(&vf) == VFRONT_OK;
+    if (!c->is_first_after_reset) return;
+    memset(&c->trust, 0, sizeof c->trust);
+    map_keeper_restore(&map, &vf, c->recorder, t_ns);
+    links_restart(&links);
+    links_report(&links, NOTICE_TRUST, SEVERITY_WARNING, "vision: begins anew");
+}
+
 static void take_result(struct companion *c, const vfront_result_t *r, uint64_t arrived_ns)
 {
     vfront_nav_t nav;
@@ -470,14 +516,9 @@ static void take_result(struct companion *c, const vfront_result_t *r, uint64_t 
         meter_latency(&c->meter, arrived_ns, links.first_byte_ns, (uint64_t)((double)r->timing.step_us * 1e3));
     meter_frame(&c->meter, r);
     send_obstacles(c, r);
+    send_map(c, r);
     report_health(c, r);
-    const int is_ordered = links_take_reset(&links) && vfront_reset(&vf) == VFRONT_OK;
-    if (is_ordered) memset(&c->trust, 0, sizeof c->trust);
-    c->is_first_after_reset = is_ordered || trust_reset(&c->trust, &vf);
-    if (c->is_first_after_reset) {
-        links_restart(&links);
-        links_report(&links, NOTICE_TRUST, SEVERITY_WARNING, "vision: begins anew");
-    }
+    reset(c, r->t_mid_ns);
     c->last = VFRONT_OK;
 }
 
@@ -560,7 +601,7 @@ static void report(struct companion *c, int is_last)
 static int fly(struct companion *c)
 {
     int code = CONTINUE;
-    while (!stopped && code == CONTINUE) {
+    while (!process_is_stopped && code == CONTINUE) {
         vfront_frame_t frame;
         uint64_t arrived_ns = 0;
         const source_status_t found = source_next(c->source, &frame, &arrived_ns);
@@ -574,6 +615,7 @@ static int fly(struct companion *c)
             source_done(c->source);
         }
         if (c->settings.is_fast) links_service(&links);
+        save_map();
         if (c->settings.is_check && check(c)) return c->check.failures ? EXIT_CHECK : EXIT_DONE;
         live(c);
         report(c, 0);
@@ -588,7 +630,7 @@ int main(int count, char **word)
     message_program = "companion";
     int code = settings_read(&c.settings, count, word);
     if (code != CONTINUE) return code;
-    catch_signals();
+    process_catch_signals();
     if (c.settings.slow > 1) clock_slow(c.settings.slow);
     if (c.settings.is_simulated) clock_set_ns(0); /* until the simulator gives the time */
     code = open_links(&c);
@@ -597,9 +639,10 @@ int main(int count, char **word)
     if (code == CONTINUE) code = open_rig(&c);
     if (code == CONTINUE) code = await_imu(&c);
     if (code == CONTINUE) code = open_library(&c);
+    if (code == CONTINUE) code = open_map(&c);
     if (code == CONTINUE) code = open_recorder(&c);
     if (code == CONTINUE) {
-        be_realtime(c.settings.priority);
+        process_be_realtime(c.settings.priority);
         if (!c.settings.is_fast && !links_start(&links)) code = message(EXIT_FAILED, "no thread");
     }
     if (code == CONTINUE) code = start_source(&c);
@@ -608,9 +651,11 @@ int main(int count, char **word)
         code = fly(&c);
     }
     source_close(c.source);
+    const char *unsaved = map_keeper_close(&map, &vf);
+    if (unsaved) message(CONTINUE, "%s", unsaved);
     links_stop(&links);
     const int recorded = close_recorder(&c);
-    if (code == CONTINUE) code = recorded;
+    if (code == CONTINUE) code = unsaved ? EXIT_FAILED : recorded;
     display_close(&display);
     vfront_shutdown(&vf);
     return code == CONTINUE ? EXIT_DONE : code;

@@ -36,6 +36,14 @@ void display_obstacles(display_t *d, const uint16_t cm[VFRONT_OBSTACLE_BINS])
     d->has_obstacles = 1;
 }
 
+void display_map(display_t *d, const map_frame_t *map)
+{
+    d->has_map = map != NULL;
+    if (!map) return;
+    memcpy(d->map_local, map->position_m, sizeof map->position_m);
+    d->map_local[3] = map->euler_rad[2];
+}
+
 static void update(display_t *d, const vfront_result_t *r, view_frame_t *shown, uint64_t now_ns)
 {
     char text[LINKS_SUMMARY];
@@ -115,6 +123,7 @@ void display_frame(display_t *d, const vfront_frame_t *frame, const vfront_resul
                           .picture_1 = is_shown ? &frame->picture[1] : NULL,
                           .rejection = rejection,
                           .euler_rad = has_body ? body.euler_rad : NULL,
+                          .map_local = d->has_map ? d->map_local : NULL,
                           .obstacles_cm = d->has_obstacles ? d->obstacles_cm : NULL};
     update(d, r, &shown, now_ns);
 }

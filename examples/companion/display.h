@@ -22,6 +22,8 @@ typedef struct display {
     rectified_t *rectified; /**< Pictures that the results are of, where these are not the source's; or NULL. */
     uint16_t obstacles_cm[VFRONT_OBSTACLE_BINS];
     int has_obstacles;
+    double map_local[4]; /**< As view_frame_t has it. */
+    int has_map;
     pthread_t thread; /**< Of the pictures before there are results. */
     int has_thread;
     atomic_int stops;
@@ -49,6 +51,9 @@ void display_end_preview(display_t *display);
 
 /** Distances of the newest OBSTACLE_DISTANCE. */
 void display_obstacles(display_t *display, const uint16_t cm[VFRONT_OBSTACLE_BINS]);
+
+/** The local frame in the map; NULL: not known. */
+void display_map(display_t *display, const map_frame_t *map);
 
 /** A frame and its result. rejection: why the state is not sent; NULL: it is. */
 void display_frame(display_t *display, const vfront_frame_t *frame, const vfront_result_t *result,

@@ -15,7 +15,9 @@ static void summarize(const links_t *l, int i, uint64_t now_ns, char text[LINKS_
     char why[PEER_TEXT], decision[PEER_DECISION];
     const size_t size = LINKS_SUMMARY / LINKS_MAX - 2;
     const char *silence = peer_silence(p, now_ns, why);
-    if (silence || (rate->is_known && !(rate->sent_hz > 0.0)))
+    if (p->settings.is_map)
+        snprintf(text, size, "link %d: %s", i + 1, l->map_ns ? "gets the place in the map" : "not located in the map");
+    else if (silence || (rate->is_known && !(rate->sent_hz > 0.0)))
         snprintf(text, size, "link %d: %s gets nothing: %s", i + 1, peer_name(p),
                  silence          ? silence
                  : rate->hz > 0.0 ? "the link is too slow"

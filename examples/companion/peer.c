@@ -310,7 +310,7 @@ static int ask_motion(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
 int peer_tick(peer_t *p, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES])
 {
     int n = 0;
-    if (p->link.kind == LINK_FILE) return 0;
+    if (p->link.kind == LINK_FILE || p->settings.is_map) return 0;
     if (p->has_autopilot && now_ns > p->heartbeat_ns + PEER_SILENCE_NS) { /* it may come back as another one */
         p->has_autopilot = 0;
         p->requested = p->answered = p->imu_id = 0;
@@ -331,6 +331,7 @@ uint32_t peer_answers_needed(const peer_t *p)
 
 int peer_takes_stamps(const peer_t *p, uint64_t now_ns)
 {
+    if (p->settings.is_map) return 0;
     if (p->link.kind == LINK_FILE) return 1;
     if (!p->has_autopilot || now_ns > p->heartbeat_ns + PEER_SILENCE_NS) return 0;
     const uint32_t needed = peer_answers_needed(p);
@@ -339,7 +340,7 @@ int peer_takes_stamps(const peer_t *p, uint64_t now_ns)
 
 const char *peer_silence(const peer_t *p, uint64_t now_ns, char text[PEER_TEXT])
 {
-    if (peer_takes_stamps(p, now_ns)) return NULL;
+    if (p->settings.is_map || peer_takes_stamps(p, now_ns)) return NULL;
     if (!p->has_autopilot) return "no heartbeat";
     if (!p->sync.count) return "TIMESYNC is not answered";
     const int is_over = p->answered_ns && now_ns > p->answered_ns + PEER_ANSWERS_AGE_NS;

@@ -38,6 +38,7 @@ typedef struct peer_settings {
     double imu_delay_s;        /**< By which its samples are late, by filters; negative: as such autopilots are. */
     const uint8_t *key;        /**< Of SIGNING_KEY bytes, read as the link is opened; NULL: nothing is signed. */
     int answers;               /**< TIMESYNC answers before stamps are sent; -1: as the autopilot needs. */
+    int is_map;                /**< 1: no autopilot's link: it is sent the place in the map, and nothing is taken. */
 } peer_settings_t;
 
 /** Attitude or position of the autopilot. */

@@ -76,6 +76,7 @@ typedef struct view_frame {
     const char *rejection;        /**< Why the state is not sent; NULL: it is. */
     const char *waits;            /**< What is waited for, while there are no results; NULL: nothing. */
     const double *euler_rad;      /**< Roll, pitch, yaw of the body, as ODOMETRY has them; NULL: not known. */
+    const double *map_local;      /**< Local frame in the map: x, y, z [m], yaw [rad]; NULL: not known. */
     const uint16_t *obstacles_cm; /**< As OBSTACLE_DISTANCE has them, VFRONT_OBSTACLE_BINS; NULL: none are sent. */
 } view_frame_t;
 

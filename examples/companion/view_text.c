@@ -133,6 +133,25 @@ static void add_obstacles(struct line *l, const view_frame_t *f)
     add(l, RESERVE, "],");
 }
 
+/** What is known of the place. */
+static void add_map(struct line *l, const vfront_result_t *r, const view_frame_t *f)
+{
+#if VFRONT_MAP
+    static const char *const state[] = {"none", "located", "not located", "without scale"};
+    if (r->map.state == VFRONT_MAP_NONE) return;
+    add(l, RESERVE, "\"keyframes\":%" PRIu32 ",\"loops\":%" PRIu32 ",", r->map.nodes, r->map.loops);
+    add_text(l, "map", state[r->map.state & 3u]);
+    add_numbers(l, "map_sigma", (const double[2]){r->map.sigma_m, DEGREES * r->map.sigma_rad}, 2, 1.0);
+    if (!f->map_local) return;
+    add_numbers(l, "map_local_m", f->map_local, 3, 1.0);
+    add_numbers(l, "map_local_deg", f->map_local + 3, 1, DEGREES);
+#else
+    (void)l;
+    (void)r;
+    (void)f;
+#endif
+}
+
 static void add_times(struct line *l, const view_t *v, const vfront_result_t *r)
 {
     add_numbers(l, "step_us", (const double[1]){(double)r->timing.step_us}, 1, 1.0);
@@ -196,6 +215,7 @@ size_t view_text(char *text, const view_t *v, const vfront_result_t *r, const vi
     add_text(&l, "waits", f->waits);
     add_text(&l, "hint", f->waits ? NULL : hint_of(r));
     add_obstacles(&l, f);
+    add_map(&l, r, f);
     add_state(&l, &r->nav, f);
     add_health(&l, r);
     add_times(&l, v, r);
