@@ -69,6 +69,14 @@ static int send_to(peer_t *p, const mavlink_message_t *message)
     return link_send(&p->link, &m);
 }
 
+/** 1: a state that a link's queue, in another machine, has no room for. A failure always goes. */
+static int is_left_out(peer_t *p, const mavlink_message_t *m)
+{
+    if (m->id != MAVLINK_ODOMETRY || m->as.odometry.quality[0] < 0 || uplink_takes(&p->uplink, clock_ns())) return 0;
+    p->link.states++;
+    return 1;
+}
+
 /** 1: the first message is on its way over a link. */
 static int send_stamped(links_t *l, const mavlink_message_t *messages, int count)
 {
@@ -76,6 +84,7 @@ static int send_stamped(links_t *l, const mavlink_message_t *messages, int count
     const uint64_t now_ns = clock_ns();
     for (int i = 0; i < l->count; i++) {
         if (!peer_takes_stamps(&l->peer[i], now_ns)) continue;
+        if (count && is_left_out(&l->peer[i], messages)) continue;
         for (int k = 0; k < count; k++) {
             mavlink_message_t m = messages[k];
             /* PX4 fuses such a yaw beside GPS; ArduPilot takes LOCAL_FRD alone */

@@ -18,6 +18,7 @@
 #include "link.h"
 #include "imu_buffer.h"
 #include "timesync.h"
+#include "uplink.h"
 
 #define PEER_ANSWERS_PX4 500u
 #define PEER_ANSWER_NS 50000000u        /* nearer answers are one: PX4 asks ten times a second */
@@ -26,6 +27,7 @@
 #define PEER_TEXT 28                    /* bytes of a reason and its end */
 #define PEER_DECISION 48                /* bytes of a decision and its end */
 #define PEER_MESSAGES 5                 /* most messages that a call sends back */
+#define PEER_ASKED 32                   /* requests that may still come back: 3 s of them */
 #define PEER_MOTIONS 16u                /* of late: 0.8 s at the rate that is asked for */
 #define PEER_ACCURACY_NS 3000000000u    /* age from which on an accuracy is none: PX4 sends one a second */
 #define PEER_COMPONENT 197u             /* of this program: MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
@@ -74,8 +76,9 @@ typedef struct peer {
     uint32_t answered;     /**< Those answered while round trips take less than 10 ms, one in 50 ms at most. */
     uint64_t answered_ns;  /**< When the last of these was. */
     timesync_t sync;
-    uint64_t asked_ns[8]; /**< Requests that may still come back. */
-    uint32_t asked;       /**< Requests so far. */
+    uplink_t uplink;
+    uint64_t asked_ns[PEER_ASKED]; /**< Requests that may still come back. */
+    uint32_t asked;                /**< Requests so far. */
     uint64_t next_request_ns, next_interval_ns, next_motion_ns;
     uint64_t motion_ns;    /**< When the later one of attitude and position came last; 0: none yet. */
     uint64_t imu_ns;       /**< When a sample came last. */

@@ -39,6 +39,9 @@ static struct pilot {
     uint64_t waiting_ns[8];
     int got[512];
     mavlink_message_t odometry;
+    double wire_bytes_s;             /* of a slow line behind a bridge that takes all at once; 0: none */
+    uint64_t wire_ns;                /* when its last byte is out */
+    uint64_t back_ns;                /* time in queues of what it sends */
     uint64_t youngest_ns, oldest_ns; /* ages of ODOMETRY as it came */
     mavlink_message_t value, ack;    /* last PARAM_VALUE, COMMAND_ACK */
 } pilot;
@@ -100,9 +103,29 @@ static void pilot_takes(const mavlink_message_t *m, uint64_t now_ns)
         pilot.waiting[i] = *m;
         pilot.waiting[i].system = 0; /* it is from the autopilot */
         pilot.waiting[i].as.timesync.tc1[0] = (int64_t)(now_ns + pilot.ahead_ns + pilot.trip_ns / 2);
-        pilot.waiting_ns[i] = now_ns + pilot.trip_ns;
+        pilot.waiting_ns[i] = now_ns + pilot.trip_ns + pilot.back_ns;
         return;
     }
+}
+
+/* A line behind a bridge: messages leave it one after the other, as slowly as it is. */
+static mavlink_message_t on_wire[1024];
+static uint64_t on_wire_ns[1024];
+static size_t wire_in, wire_out;
+
+static void wire_takes(const mavlink_message_t *m, size_t bytes, uint64_t now_ns)
+{
+    const uint64_t from_ns = pilot.wire_ns > now_ns ? pilot.wire_ns : now_ns;
+    pilot.wire_ns = from_ns + (uint64_t)((double)bytes / pilot.wire_bytes_s * 1e9);
+    assert_true(wire_in - wire_out < 1024);
+    on_wire[wire_in % 1024] = *m;
+    on_wire_ns[wire_in++ % 1024] = pilot.wire_ns;
+}
+
+static void wire_gives(uint64_t now_ns)
+{
+    for (; wire_out != wire_in && now_ns >= on_wire_ns[wire_out % 1024]; wire_out++)
+        pilot_takes(&on_wire[wire_out % 1024], now_ns);
 }
 
 static void pilot_turns(uint64_t now_ns)
@@ -115,8 +138,14 @@ static void pilot_turns(uint64_t now_ns)
                                    &pilot.peer_bytes);
         if (n <= 0) break;
         const uint8_t *rest = bytes;
-        for (size_t left = (size_t)n; mavlink_parse(&pilot.parser, &rest, &left, &m);) pilot_takes(&m, now_ns);
+        for (size_t left = (size_t)n; mavlink_parse(&pilot.parser, &rest, &left, &m);) {
+            if (pilot.wire_bytes_s > 0.0)
+                wire_takes(&m, (size_t)n, now_ns);
+            else
+                pilot_takes(&m, now_ns);
+        }
     }
+    wire_gives(now_ns);
     if (!pilot.peer.sin_port) return;
     pilot.peer_bytes = sizeof pilot.peer;
     for (int i = 0; i < 8; i++) {
@@ -433,6 +462,76 @@ static void test_summary(void **state)
     end();
 }
 
+/** 40 states a second to ArduPilot, from one time to another [ms]. */
+static void send_states(uint64_t from_ms, uint64_t to_ms)
+{
+    for (uint64_t ms = from_ms; ms < to_ms; ms += 25) {
+        mavlink_message_t m = {.id = MAVLINK_ODOMETRY};
+        m.as.odometry.time_usec[0] = ms * 1000u - 12000u;
+        m.as.odometry.pose_covariance[20] = m.as.odometry.velocity_covariance[20] = 1.0f;
+        m.as.odometry.quality[0] = 80; /* a whole message: 244 bytes */
+        links_send(&links, &m);
+        pass(ms, ms + 25);
+    }
+}
+
+/** A line of 57,600 baud behind a bridge, whose queue this machine does not see: fewer states go, so that none is old,
+ *  and that is reported. A queue on the way back alone, or a fast line, holds nothing back. */
+static void test_bridge(void **state)
+{
+    char text[LINKS_SUMMARY];
+    (void)state;
+    begin(3);
+    wire_in = wire_out = 0;
+    pilot.wire_bytes_s = 5760.0;
+    pass(1000, 4000);
+    send_states(4000, 6000);
+    pilot.oldest_ns = 0;
+    pilot.got[MAVLINK_ODOMETRY] = 0;
+    send_states(6000, 36000);
+    print_message("57,600 baud behind a bridge: %.1f of 40 Hz, %.0f ms old at most\n",
+                  pilot.got[MAVLINK_ODOMETRY] / 30.0, 1e-6 * (double)pilot.oldest_ns);
+    REQUIRE(pilot.oldest_ns < 350 * MS && pilot.got[MAVLINK_ODOMETRY] >= 30 * 12, "%.0f ms old at most, %.1f Hz ",
+            1e-6 * (double)pilot.oldest_ns, pilot.got[MAVLINK_ODOMETRY] / 30.0);
+    assert_int_equal(count_of("link 1: "), 1); /* "10 of 16 Hz": of 5 s in which states began */
+    links_summary(&links, text);
+    assert_non_null(strstr(text, "of 40 Hz"));
+    mavlink_message_t failure = {.id = MAVLINK_ODOMETRY};
+    failure.as.odometry.quality[0] = -1;
+    failure.as.odometry.time_usec[0] = 36000000u;
+    links.peer[0].uplink.credit = 0.0;
+    const int got = pilot.got[MAVLINK_ODOMETRY];
+    links_send(&links, &failure);
+    pass(36000, 36500);
+    assert_true(pilot.got[MAVLINK_ODOMETRY] > got && pilot.odometry.as.odometry.quality[0] == -1);
+    pilot.wire_bytes_s = 92160.0; /* the line is a fast one again */
+    send_states(36500, 60000);
+    pilot.got[MAVLINK_ODOMETRY] = 0;
+    send_states(60000, 65000);
+    assert_in_range(pilot.got[MAVLINK_ODOMETRY], 190, 201);
+    end();
+    begin(3);
+    wire_in = wire_out = 0;
+    pilot.wire_bytes_s = 92160.0;
+    pass(1000, 4000);
+    send_states(4000, 10000);
+    pilot.back_ns = 400 * MS; /* its own streams fill the way back */
+    pilot.got[MAVLINK_ODOMETRY] = 0;
+    send_states(10000, 40000);
+    assert_in_range(pilot.got[MAVLINK_ODOMETRY], 1150, 1201);
+    assert_int_equal(count_of(" Hz"), 0);
+    links.peer[0].uplink.frame_s = 0.08; /* as on a slow serial line of this machine: TIMESYNC waits for a state */
+    links.peer[0].uplink.queue_s = 0.0;
+    pilot.back_ns = 0;
+    pilot.got[MAVLINK_ODOMETRY] = 0;
+    for (uint64_t ms = 40000; ms < 50000; ms += 25) {
+        if (ms % 500 == 0) pilot.wire_ns = (ms + 70) * MS;
+        send_states(ms, ms + 25);
+    }
+    assert_in_range(pilot.got[MAVLINK_ODOMETRY], 380, 401);
+    end();
+}
+
 /* ---- the map's link ---------------------------------------------------------------------------------------------- */
 
 /** A turn about z by an angle. */
@@ -578,9 +677,9 @@ static void test_map(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence), cmocka_unit_test(test_jump),
-                                       cmocka_unit_test(test_texts),   cmocka_unit_test(test_orders),
-                                       cmocka_unit_test(test_origin),  cmocka_unit_test(test_frames),
-                                       cmocka_unit_test(test_summary), cmocka_unit_test(test_map)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_silence), cmocka_unit_test(test_jump),   cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_orders),  cmocka_unit_test(test_origin), cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_summary), cmocka_unit_test(test_map),    cmocka_unit_test(test_bridge)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
