@@ -154,6 +154,14 @@ def option_faults(companion, folder):
     expect("no link\n" in run(companion, "--source", SOURCE, "--fast", "--frames", "4", "--link", "none").stdout, "--link none")
 
 
+def alone(companion, replay, folder):
+    """Cameras without autopilot and IMU: a state by two cameras, and a page whose pictures it is for."""
+    subprocess.run([replay, "--set", "vio=0", "--frames", "20", "--quiet", "--record", str(folder / "pictures.vfr"), SOURCE], check=True, stdout=subprocess.DEVNULL)
+    done = run(companion, "--source", str(folder / "pictures.vfr"), "--fast", "--link", "none", "--view", "0")
+    states = re.search(r"frames 20, .* with a state (\d+)", done.stdout)
+    expect(states and int(states[1]) >= 15 and "a state by two cameras" in done.stderr, f"cameras alone: {done.stdout[:200]} {done.stderr[-300:]}")
+
+
 RIG = """body:
   T_body_imu: [[1, 0, 0, 0], [0, -1, 0, 0], [0, 0, -1, 0], [0, 0, 0, 1]]
 imu0: {gyroscope_noise_density: 2e-4, gyroscope_random_walk: 2e-5, accelerometer_noise_density: 2e-3, accelerometer_random_walk: 3e-3, update_rate: 200}
@@ -482,6 +490,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         against_replay(companion, replay, pathlib.Path(folder))
         option_faults(companion, pathlib.Path(folder))
+        alone(companion, replay, pathlib.Path(folder))
         rigs_with_holes(companion, pathlib.Path(folder))
         files_to_begin_with(companion)
         messages_are_explained()
