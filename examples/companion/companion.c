@@ -190,16 +190,21 @@ static int open_links(struct companion *c)
     return CONTINUE;
 }
 
-/** Waits for the autopilot's IMU, at pictures of the cameras for those who look on. */
-static void await_sample(void)
+/** Waits for the autopilot's IMU; where it does not come at once, at pictures of the cameras for those who look on. A
+ *  restart in flight has samples at once, and opens its cameras once. Returns 1 if they were started for that. */
+static int await_sample(const struct companion *c)
 {
     const uint64_t begin_ns = clock_ns();
     const peer_t *p = &links.peer[0];
-    int is_reported = 0;
+    int is_reported = 0, is_tried = 0, is_looked_at = 0;
     uint64_t alive_ns = 0;
     while (!process_is_stopped && !peer_knows_imu(p)) {
         const uint64_t now_ns = clock_ns();
         links_service(&links);
+        if (!is_tried && now_ns > begin_ns + SECOND_NS) {
+            is_looked_at = display_preview(&display, c->source, "the first sample of the autopilot's IMU");
+            is_tried = 1;
+        }
         if (!is_reported && now_ns > begin_ns + 2 * (uint64_t)SECOND_NS) {
             message(CONTINUE, "%s: no samples of the autopilot's IMU yet; they are waited for", p->link.name);
             watchdog_ready();
@@ -208,6 +213,8 @@ static void await_sample(void)
         if (is_reported && now_ns > alive_ns + SECOND_NS) watchdog_alive(), alive_ns = now_ns;
         clock_sleep_until_ns(now_ns + WAIT_NS);
     }
+    display_end_preview(&display);
+    return is_looked_at;
 }
 
 /** Waits for the first sample of the autopilot, which decides resolution and delay. */
@@ -217,9 +224,7 @@ static int await_imu(struct companion *c)
     double sigma_s;
     int code = CONTINUE;
     if (!c->settings.imu_is_autopilots) return CONTINUE;
-    const int is_looked_at = display_preview(&display, c->source, "the first sample of the autopilot's IMU");
-    await_sample();
-    display_end_preview(&display);
+    const int is_looked_at = await_sample(c);
     if (process_is_stopped) return EXIT_DONE;
     if (is_looked_at) { /* from now on its pictures go into buffers of the library */
         source_close(c->source);

@@ -372,14 +372,15 @@ def standing(replay, folder):
 def with_the_autopilots_imu(companion, replay, folder):
     """ArduPilot's RAW_IMU is asked for, and is the IMU: its resolution is in the noise, its filter's delay taken off. Another companion and signed messages are named."""
     pilot, draw = Autopilot(kind=3), random.Random(4)
-    words = [companion, "--source", str(standing(replay, folder)), "--link", f"udp:127.0.0.1:{pilot.port}", "--imu", "autopilot", "--quiet", "--slow", str(SLOW), "--view", "0"] # the page has the cameras until the first sample
+    words = [companion, "--source", str(standing(replay, folder)), "--link", f"udp:127.0.0.1:{pilot.port}", "--imu", "autopilot", "--quiet", "--slow", str(SLOW), "--view", "0"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    end, sent, rival, signs = time.monotonic() + 60.0, 0, mav.MAVLink(None, srcSystem=1, srcComponent=197), mav.MAVLink(None, srcSystem=1, srcComponent=1)
+    first = time.monotonic() + 1.5 * SLOW # the page has the cameras from the first second on, until the first sample
+    end, sent, rival, signs = time.monotonic() + 60.0 + 1.5 * SLOW, 0, mav.MAVLink(None, srcSystem=1, srcComponent=197), mav.MAVLink(None, srcSystem=1, srcComponent=1)
     signs.signing.secret_key, signs.signing.link_id, signs.signing.timestamp, signs.signing.sign_outgoing = b"k" * 32, 0, 1, True
     while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 15 and process.poll() is None:
         pilot.turn()
         now_us = pilot.now() // 1000
-        if any(m.command == 511 and m.param1 == 27 for _, m in pilot.of("COMMAND_LONG")) and now_us >= sent + 5000:
+        if any(m.command == 511 and m.param1 == 27 for _, m in pilot.of("COMMAND_LONG")) and now_us >= sent + 5000 and time.monotonic() >= first:
             sent = now_us
             pilot.send(mav.MAVLink_raw_imu_message(now_us, draw.randint(-3, 3), draw.randint(-3, 3), -1000 + draw.randint(-3, 3), draw.randint(-2, 2), draw.randint(-2, 2),
                                                    draw.randint(-2, 2), 0, 0, 0))

@@ -23,7 +23,7 @@ import urllib.request
 
 sys.dont_write_bytecode = True
 BROWSER = next((b for b in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if b), None)
-SECONDS = 60.0
+SECONDS = 180.0
 SIZES = {"desk": (1280, 880), "phone": (390, 844)}
 NAMES = ("gets", "state", "quality", "note", "hint", "values", "health", "timesname")
 RIG = pathlib.Path(__file__).resolve().parents[2] / "examples/companion/rig.yaml"
