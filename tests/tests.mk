@@ -94,7 +94,8 @@ $(MAPS:%=$(TEST)/%): $(TEST)/%: tests/map/%.c tests/map/map_flight.h $(MAP)/libv
 $(TEST)/report_loops: tests/result/report.c tests/result/report_oracle.h $(MAP)/libvfront.a $(FIXTURE)
 	@mkdir -p $(@D)
 	$(CC) $(T_CFLAGS) $(call CONFIG,map) $< $(MAP)/libvfront.a -o $@ -lcmocka -lm
-$(MAP)/digest $(MAP)/replay: $(MAP)/libvfront.a FORCE
+$(MAP)/companion: $(MAP)/replay # one make at a time in that folder
+$(MAP)/digest $(MAP)/replay $(MAP)/companion: $(MAP)/libvfront.a FORCE
 	+$(MAKE) --no-print-directory BUILD=$(MAP) CFG=tests/config/map.h CUDA=0 $@
 
 $(SMALL)/hang $(SMALL)/return: $(BUILD)/tests/core/spin.cu.o
@@ -274,7 +275,7 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 MAVLINK_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink' 2>/dev/null && echo $$p; done) $(PYTHON))# one that has pymavlink
 MAVSDK_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink, mavsdk' 2>/dev/null && echo $$p; done) $(MAVLINK_PYTHON))# one that has both
-COMPANION_SLOW = '$(MAVSDK_PYTHON) tests/companion/clients.py mavsdk $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/clients.py mavproxy $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_mavlink.so' '$(MAVLINK_PYTHON) tests/companion/flight.py $(BUILD)/companion $(BUILD)/replay $(SMALL)/companion' '$(PYTHON) tests/companion/view.py $(BUILD)/companion'
+COMPANION_SLOW = '$(MAVSDK_PYTHON) tests/companion/clients.py mavsdk $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/clients.py mavproxy $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_mavlink.so' '$(MAVLINK_PYTHON) tests/companion/flight.py $(BUILD)/companion $(BUILD)/replay $(SMALL)/companion' '$(PYTHON) tests/companion/view.py $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/map.py $(MAP)/companion $(MAP)/replay'
 MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has the package mcap
 ROS_PYTHON = $(shell for p in $(VFRONT_ROS_PYTHON) $(PYTHON) python3; do $$p -c 'import rclpy' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has ROS 2
 BRIDGES := graph mavlink fast track orb lens rectify features trajectory state ego stereo propagate vio start nav
@@ -308,7 +309,7 @@ test-run: $(QUICK) $(if $(CROSS),,$(TEST)/hpp) $(GPU_ONLY) $(EMULATE)/translated
 slow: ## The other oracles, both ports through the public interface, one on a fake CUDA runtime, comparisons with OpenCV
 	$(ONE_ARCH) slow-run
 
-slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/sitl-vehicle $(MAP)/digest $(MAP)/replay $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(BUILD)/worlds $(BUILD)/worlds-rendered $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/calibrate $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board $(if $(CROSS),,$(BUILD)/python/libvfront.so $(BUILD)/python/vfront.i)
+slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BUILD)/emulate-small/%)) $(SLOW:%=$(TEST)/%) $(SLOW_PORTS) $(BUILD)/sitl-vehicle $(MAP)/digest $(MAP)/replay $(MAP)/companion $(BUILD)/backwards $(BUILD)/endless $(BUILD)/simulate $(BUILD)/worlds $(BUILD)/worlds-rendered $(TEST)/steady $(BRIDGES:%=$(BUILD)/bridge_%.so) $(BUILD)/replay $(BUILD)/calibrate $(BUILD)/companion $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/replay $(SMALL)/companion $(SMALL)/hil-bench $(SMALL)/hil-board $(BUILD)/latency $(FAKE)/latency $(FAKE)/replay $(FAKE)/hil-board $(if $(CROSS),,$(BUILD)/python/libvfront.so $(BUILD)/python/vfront.i)
 	@tests/run.sh --log $(BUILD)/slow-log $(EMULATED_SAMPLE) 'tests/package/on_board.sh $(BUILD) $(FAKE)' $(if $(CROSS),,'tests/package/install.sh --found $(CC) $(CXX) $(BUILD) $(SMALL) $(SMALL_CUDA) $(MAKE)') 'tests/examples/replay.sh $(BUILD)/replay $(SMALL)/replay $(FAKE)/replay' '$(EXEC) $(BUILD)/backwards tests/golden.txt' '$(EXEC) $(MAP)/digest tests/map/golden.txt' '$(PYTHON) tests/map/loops.py $(MAP)/replay --quick' '$(PYTHON) tests/map/graph.py $(BUILD)/bridge_graph.so --quick' $(SLOW:%='$(EXEC) $(TEST)/%') $(SLOW_PORTS:%='$(EXEC) %') \
 	  '$(PYTHON) tests/hil/hil.py $(BUILD)/hil-bench $(BUILD)/hil-board' '$(PYTHON) tests/hil/hil.py $(SMALL)/hil-bench $(FAKE)/hil-board --gpu' '$(PYTHON) tests/hil/fly.py $(BUILD)/hil-bench $(BUILD)/hil-board $(SMALL)/hil-bench $(SMALL)/hil-board' '$(MAVLINK_PYTHON) tests/hil/sitl.py $(BUILD)/sitl-vehicle $(BUILD)/companion --peer' '$(PYTHON) tests/examples/recording.py $(BUILD)/replay $(BUILD)/companion' '$(MCAP_PYTHON) tests/examples/recording.py $(BUILD)/replay --mcap $(SMALL)/replay' '$(MCAP_PYTHON) tests/examples/bags.py $(BUILD)/replay' '$(PYTHON) tests/examples/live.py $(BUILD)/replay' $(if $(CROSS),,'$(ROS_PYTHON) tests/package/ros2.py $(BUILD)/replay $(BUILD)' 'tests/package/deb.sh $(CC) $(BUILD) $(MAKE)') \
 	  '$(PYTHON) tests/features/opencv_fast.py $(BUILD)/bridge_fast.so' '$(PYTHON) tests/tracking/quality.py $(BUILD)/bridge_track.so' \

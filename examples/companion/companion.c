@@ -2,30 +2,26 @@
  *
  * companion: cameras and an IMU in, MAVLink to an autopilot out.
  */
-#define _GNU_SOURCE /* sigaction, CLOCK_THREAD_CPUTIME_ID, mlockall, SCHED_FIFO */
+#define _POSIX_C_SOURCE 200809L /* access */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
-#include "examples/replay/calibration.h"
+#include "display.h"
 #include "examples/recording/recorder.h"
-#include "examples/replay/rectified.h"
+#include "examples/replay/calibration.h"
 #include "examples/replay/state.h"
 #include "health.h"
 #include "links.h"
+#include "map_keeper.h"
 #include "meter.h"
 #include "obstacles.h"
+#include "process.h"
 #include "settings.h"
 #include "source.h"
 #include "trust.h"
@@ -42,8 +38,8 @@
 
 static vfront_t vf;
 static links_t links;
-static view_t view;
-static volatile sig_atomic_t stopped;
+static display_t display;
+static map_keeper_t map;
 
 /** State of the program. */
 struct companion {
@@ -56,6 +52,8 @@ struct companion {
     health_t health;
     const char *rejection;               /* why the state is not sent; NULL: it is */
     uint32_t nav_state, stereo, missing; /* as last reported */
+    int is_located;                      /* in the map, likewise; -1: nothing yet */
+    uint64_t map_event_ns;               /* when the place in the map was recorded */
     int has_reported;
     vfront_status_t last;     /* of the last step */
     int is_first_after_reset; /* 1: the library was reset behind it */
@@ -68,37 +66,7 @@ struct companion {
     vfront_camera_t seen; /* camera 0 of the results */
     pose_t T_body_cam;    /* its pose on the body */
     double baseline_m;
-    odometry_frame_t shown; /* local frame of the web page: as that of the messages, but never resumed */
-    rectified_t *rectified; /* pictures that the results are of, where these are not the source's; or NULL */
 };
-
-static void stop(int signal)
-{
-    (void)signal;
-    stopped = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = stop};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    action.sa_handler = SIG_IGN;
-    sigaction(SIGPIPE, &action, NULL);
-}
-
-/** Priority and memory that stays, where the system permits; what it refuses is reported. */
-static void be_realtime(int priority)
-{
-    const struct sched_param param = {.sched_priority = priority};
-    prctl(PR_SET_TIMERSLACK, 1UL); /* waits end at their time, not up to 50 us later; SCHED_FIFO has no slack */
-    if (!priority) return;
-    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0)
-        message(CONTINUE, "--realtime: memory is not locked: %s", strerror(errno));
-    if (sched_setscheduler(0, SCHED_FIFO, &param) != 0)
-        message(CONTINUE, "--realtime %d: no SCHED_FIFO: %s; goes on without", priority, strerror(errno));
-}
 
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
@@ -117,17 +85,19 @@ static int is_missing(const struct companion *c, const char *error)
            (!c->settings.rig || access(c->settings.rig, R_OK) == 0);
 }
 
-/** A second in which the links go on. */
+/** A second in which links and page go on. */
 static void wait_a_second(void)
 {
     const uint64_t end_ns = clock_ns() + SECOND_NS;
     watchdog_alive();
-    while (!stopped && clock_ns() < end_ns) {
+    while (!process_is_stopped && clock_ns() < end_ns) {
         links_service(&links);
+        display_wait(&display, "a camera");
         clock_sleep_until_ns(clock_ns() + 10 * WAIT_NS);
     }
 }
 
+/** Opens the source; one that is not there is waited for. */
 static int open_source(struct companion *c)
 {
     const struct settings *s = &c->settings;
@@ -147,16 +117,14 @@ static int open_source(struct companion *c)
         links_report(&links, NOTICE_PICTURES, SEVERITY_ERROR, "vision: a camera is not there");
         watchdog_ready();
     }
-    while (is_missing(c, error) && !stopped) {
+    while (is_missing(c, error) && !process_is_stopped) {
         wait_a_second();
         source_close(c->source);
         c->source = NULL;
         error = source_open(&c->source, &settings);
     }
-    if (stopped && error) return EXIT_DONE;
-    if (error) return message(EXIT_SOURCE, "%s", error);
-    c->rig = *source_rig(c->source);
-    return CONTINUE;
+    if (process_is_stopped && error) return EXIT_DONE;
+    return error ? message(EXIT_SOURCE, "%s", error) : CONTINUE;
 }
 
 /** Mount and noise. IMU axes of a data set without a rig file are taken to be x forward, y left, z up. */
@@ -165,6 +133,7 @@ static int open_rig(struct companion *c)
     static const pose_t forward_left_up = {.R = {1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, -1.0}};
     const struct settings *s = &c->settings;
     const char *error = NULL;
+    c->rig = *source_rig(c->source);
     c->T_body_imu = s->imu_is_autopilots ? pose_identity : forward_left_up;
     if (s->rig) {
         vfront_imu_noise_t noise;
@@ -205,9 +174,12 @@ static int open_links(struct companion *c)
                                       .imu_delay_s = s->imu_delay_s,
                                       .answers = s->is_check ? 0 : s->answers};
     if (!links_init(&links)) return message(EXIT_FAILED, "no mutex");
-    for (int i = 0; i < s->links; i++) {
+    for (int turn = 0; turn < 2 * s->links; turn++) { /* those of the map behind all others */
+        const int i = turn % s->links;
         peer_settings_t one = settings;
-        one.wants_imu = settings.wants_imu && i == 0; /* one IMU: that of the first link */
+        one.is_map = s->is_map_link[i];
+        if (one.is_map != turn / s->links) continue;
+        one.wants_imu = settings.wants_imu && links.count == 0; /* one IMU: that of the first link */
         const char *error = links_open(&links, s->link[i], &one);
         if (error) return message(EXIT_LINK, "%s", error);
     }
@@ -218,18 +190,21 @@ static int open_links(struct companion *c)
     return CONTINUE;
 }
 
-/** Waits for the first sample of the autopilot, which decides resolution and delay. 0: a signal came. */
-static int await_imu(struct companion *c)
+/** Waits for the autopilot's IMU; where it does not come at once, at pictures of the cameras for those who look on. A
+ *  restart in flight has samples at once, and opens its cameras once. Returns 1 if they were started for that. */
+static int await_sample(const struct companion *c)
 {
     const uint64_t begin_ns = clock_ns();
     const peer_t *p = &links.peer[0];
-    double sigma_s;
-    int is_reported = 0;
+    int is_reported = 0, is_tried = 0, is_looked_at = 0;
     uint64_t alive_ns = 0;
-    if (!c->settings.imu_is_autopilots) return 1;
-    while (!stopped && !peer_knows_imu(p)) {
+    while (!process_is_stopped && !peer_knows_imu(p)) {
         const uint64_t now_ns = clock_ns();
         links_service(&links);
+        if (!is_tried && now_ns > begin_ns + SECOND_NS) {
+            is_looked_at = display_preview(&display, c->source, "the first sample of the autopilot's IMU");
+            is_tried = 1;
+        }
         if (!is_reported && now_ns > begin_ns + 2 * (uint64_t)SECOND_NS) {
             message(CONTINUE, "%s: no samples of the autopilot's IMU yet; they are waited for", p->link.name);
             watchdog_ready();
@@ -238,14 +213,32 @@ static int await_imu(struct companion *c)
         if (is_reported && now_ns > alive_ns + SECOND_NS) watchdog_alive(), alive_ns = now_ns;
         clock_sleep_until_ns(now_ns + WAIT_NS);
     }
-    if (stopped) return 0;
+    display_end_preview(&display);
+    return is_looked_at;
+}
+
+/** Waits for the first sample of the autopilot, which decides resolution and delay. */
+static int await_imu(struct companion *c)
+{
+    const peer_t *p = &links.peer[0];
+    double sigma_s;
+    int code = CONTINUE;
+    if (!c->settings.imu_is_autopilots) return CONTINUE;
+    const int is_looked_at = await_sample(c);
+    if (process_is_stopped) return EXIT_DONE;
+    if (is_looked_at) { /* from now on its pictures go into buffers of the library */
+        source_close(c->source);
+        c->source = NULL;
+        code = open_source(c);
+    }
+    if (code != CONTINUE) return code;
     peer_add_resolution(p, &c->rig.imu);
     const double delay_s = peer_delay_s(p, &sigma_s);
     c->settings.delay_sigma_s = hypot(c->settings.delay_sigma_s, sigma_s);
     message(CONTINUE, "IMU of %s: %.2f ms late, stamps within %.2f ms; noise %.3g rad/s/sqrt(Hz), %.3g m/s^2/sqrt(Hz)",
             mavlink_name(p->imu_id), 1e3 * delay_s, 1e3 * c->settings.delay_sigma_s, c->rig.imu.gyro_density,
             c->rig.imu.accel_density);
-    return 1;
+    return CONTINUE;
 }
 
 /** Noise for states that are carried on: that of flight, as the window takes it. */
@@ -275,7 +268,7 @@ static void read_kept(struct companion *c)
 }
 
 /** Camera 0 of the results on the body. A rectified camera is turned against that of the rig: by its own extrinsics. */
-static void set_camera_pose(struct companion *c)
+static int set_cameras(struct companion *c)
 {
     vfront_info_t info;
     vfront_info(&vf, &info);
@@ -283,6 +276,8 @@ static void set_camera_pose(struct companion *c)
     c->baseline_m = calibration_baseline_m(&c->rig);
     const pose_t T_cam_imu = calibration_extrinsics(&c->seen), T_imu_cam = pose_inverse(&T_cam_imu);
     c->T_body_cam = pose_compose(&c->T_body_imu, &T_imu_cam);
+    if (display_rectify(&display, &c->rig, &info)) return CONTINUE;
+    return message(EXIT_FAILED, "--view: no memory for rectified pictures");
 }
 
 /** The command line's settings, as parameters. */
@@ -318,8 +313,21 @@ static int open_library(struct companion *c)
                                                 .is_north = s->is_north,
                                                 .stamp_sigma_s = s->delay_sigma_s};
     set_parameters(c);
-    set_camera_pose(c);
     read_kept(c);
+    return set_cameras(c);
+}
+
+/** Loads the map. One that is refused is reported, and the flight goes on without. */
+static int open_map(struct companion *c)
+{
+    c->is_located = -1;
+    if (!c->settings.map) return CONTINUE;
+    const char *error = map_keeper_open(&map, c->settings.map);
+    if (error) return message(EXIT_FAILED, "%s", error);
+    error = map_keeper_load(&map, &vf);
+    if (error) message(CONTINUE, "%s", error);
+    if (error) links_report(&links, NOTICE_MAP, SEVERITY_ERROR, "vision: the map is refused");
+    if (!error && !map.is_loaded) message(CONTINUE, "--map %s: not there yet: a new map begins", c->settings.map);
     return CONTINUE;
 }
 
@@ -333,17 +341,14 @@ static int start_source(struct companion *c)
 }
 
 /** Opens the web page. */
-static int open_view(struct companion *c)
+static int open_display(const struct companion *c)
 {
-    vfront_info_t info;
+    char url[VIEW_URL];
     if (!c->settings.view) return CONTINUE;
-    const char *error = view_open(&view, c->settings.view);
+    const char *error = display_open(&display, c->settings.view, c->settings.view_name, &links);
     if (error) return message(EXIT_LINK, "%s", error);
-    vfront_info(&vf, &info);
-    if (info.rectified && !(c->rectified = rectified_open(&c->rig, info.camera)))
-        return message(EXIT_FAILED, "--view: no memory for rectified pictures");
-    links.view = &view;
-    message(CONTINUE, "--view: port %d", view.port);
+    view_url(&display.view, url);
+    message(CONTINUE, "--view: %s", url);
     return CONTINUE;
 }
 
@@ -357,6 +362,7 @@ static int open_recorder(struct companion *c)
     header_make(&header, "companion", c->settings.source, &c->rig, &c->settings.tuning, &info);
     const char *error = recorder_open(&c->recorder, c->settings.record, RECORDER_BUFFER_BYTES, &header);
     links_record(&links, c->recorder);
+    map_keeper_record(&map, c->recorder, clock_ns());
     return error ? message(EXIT_FAILED, "%s", error) : CONTINUE;
 }
 
@@ -435,6 +441,7 @@ static void send_obstacles(struct companion *c, const vfront_result_t *r)
     obstacles_of(cm, &settings, &r->disparity, &c->seen, c->baseline_m, &c->T_body_cam, has_up ? up : NULL);
     obstacles_message(&m, cm, &settings, r->t_mid_ns);
     links_send(&links, &m);
+    display_obstacles(&display, cm);
 }
 #else
 static void send_obstacles(struct companion *c, const vfront_result_t *r)
@@ -444,24 +451,62 @@ static void send_obstacles(struct companion *c, const vfront_result_t *r)
 }
 #endif
 
-/** The picture of a frame for those who look on; when it is time for one. */
-static void show(struct companion *c, const vfront_frame_t *frame, const vfront_result_t *r)
+#if VFRONT_MAP
+/** Where the local frame lies in the map: to its links, page and recording. */
+static void send_map(struct companion *c, const vfront_result_t *r)
 {
-    const uint64_t now_ns = clock_ns();
-    odometry_t body;
-    if (!view_is_due(&view, r, now_ns)) return;
-    const int has_body = odometry_has_up(&r->nav);
-    if (has_body) odometry_of(&body, &c->shown, &r->nav, &(odometry_inputs_t){.T_body_imu = c->T_body_imu});
-    const vfront_picture_t none = {.format = VFRONT_NO_PICTURE};
-    const int is_made = c->rectified && !r->health.missing;
-    if (is_made) frame = rectified_frame(c->rectified, frame);
-    char carried[LINKS_SUMMARY];
-    links_summary(&links, carried);
-    const view_frame_t shown = {.links = carried,
-                                .picture = c->rectified && !is_made ? &none : &frame->picture[0],
-                                .rejection = c->rejection,
-                                .euler_rad = has_body ? body.euler_rad : NULL};
-    view_update(&view, r, &shown, now_ns);
+    map_frame_t frame;
+    char text[128];
+    if (!map.path) return;
+    const int is_sound = state_is_valid(r->nav.state) && !c->rejection;
+    const int is_located = links_map(&links, is_sound ? &r->map : NULL, r->t_mid_ns, &frame);
+    display_map(&display, is_located ? &frame : NULL);
+    if (map.is_loaded && is_located != c->is_located)
+        links_report(&links, NOTICE_MAP, is_located || c->is_located < 0 ? SEVERITY_INFO : SEVERITY_WARNING,
+                     "vision: %slocated in the map", is_located ? "" : "not ");
+    c->is_located = is_located;
+    if (!is_located || r->t_mid_ns < c->map_event_ns + SECOND_NS) return;
+    c->map_event_ns = r->t_mid_ns;
+    snprintf(text, sizeof text, "local frame in the map: %.3f %.3f %.3f m, yaw %.3f rad, sigma %.3f m",
+             frame.position_m[0], frame.position_m[1], frame.position_m[2], frame.euler_rad[2], frame.sigma_m);
+    recorder_text(c->recorder, CHUNK_EVENT, r->t_mid_ns, text);
+}
+#else
+static void send_map(struct companion *c, const vfront_result_t *r)
+{
+    (void)c;
+    (void)r;
+}
+#endif
+
+/** Saves the map where it was asked for, and reports what became of it. */
+static void save_map(void)
+{
+    const char *error = NULL;
+    if (process_saves && !map_keeper_is_busy(&map)) { /* else once that is done */
+        process_saves = 0;
+        error = map_keeper_save(&map, &vf);
+    }
+    const map_keeper_result_t result = map_keeper_result(&map);
+    if (result == MAP_KEEPER_FAILED) error = map.text;
+    if (error) message(CONTINUE, "%s", error);
+    if (error) links_report(&links, NOTICE_SAVE, SEVERITY_ERROR, "vision: the map is not saved");
+    if (result == MAP_KEEPER_SAVED) links_report(&links, NOTICE_SAVE, SEVERITY_INFO, "vision: the map is saved");
+}
+
+/** Resets the library where that was ordered, or trust in the state has ended for good. The map stays. */
+static void reset(struct companion *c, uint64_t t_ns)
+{
+    const int is_ordered = links_take_reset(&links);
+    c->is_first_after_reset = 0;
+    if (!is_ordered && !c->trust.reset_is_due) return;
+    map_keeper_keep(&map, &vf);
+    c->is_first_after_reset = vfront_reset(&vf) == VFRONT_OK;
+    if (!c->is_first_after_reset) return;
+    memset(&c->trust, 0, sizeof c->trust);
+    map_keeper_restore(&map, &vf, c->recorder, t_ns);
+    links_restart(&links);
+    links_report(&links, NOTICE_TRUST, SEVERITY_WARNING, "vision: begins anew");
 }
 
 static void take_result(struct companion *c, const vfront_result_t *r, uint64_t arrived_ns)
@@ -476,14 +521,9 @@ static void take_result(struct companion *c, const vfront_result_t *r, uint64_t 
         meter_latency(&c->meter, arrived_ns, links.first_byte_ns, (uint64_t)((double)r->timing.step_us * 1e3));
     meter_frame(&c->meter, r);
     send_obstacles(c, r);
+    send_map(c, r);
     report_health(c, r);
-    const int is_ordered = links_take_reset(&links) && vfront_reset(&vf) == VFRONT_OK;
-    if (is_ordered) memset(&c->trust, 0, sizeof c->trust);
-    c->is_first_after_reset = is_ordered || trust_reset(&c->trust, &vf);
-    if (c->is_first_after_reset) {
-        links_restart(&links);
-        links_report(&links, NOTICE_TRUST, SEVERITY_WARNING, "vision: begins anew");
-    }
+    reset(c, r->t_mid_ns);
     c->last = VFRONT_OK;
 }
 
@@ -516,7 +556,7 @@ static int step(struct companion *c, vfront_frame_t *frame, uint64_t arrived_ns)
     meter_end(&c->meter);
     if (!status) {
         take_result(c, result, arrived_ns);
-        show(c, frame, result);
+        display_frame(&display, frame, result, c->rejection, &c->T_body_imu);
         return CONTINUE;
     }
     meter_refused(&c->meter);
@@ -566,7 +606,7 @@ static void report(struct companion *c, int is_last)
 static int fly(struct companion *c)
 {
     int code = CONTINUE;
-    while (!stopped && code == CONTINUE) {
+    while (!process_is_stopped && code == CONTINUE) {
         vfront_frame_t frame;
         uint64_t arrived_ns = 0;
         const source_status_t found = source_next(c->source, &frame, &arrived_ns);
@@ -580,6 +620,7 @@ static int fly(struct companion *c)
             source_done(c->source);
         }
         if (c->settings.is_fast) links_service(&links);
+        save_map();
         if (c->settings.is_check && check(c)) return c->check.failures ? EXIT_CHECK : EXIT_DONE;
         live(c);
         report(c, 0);
@@ -594,18 +635,19 @@ int main(int count, char **word)
     message_program = "companion";
     int code = settings_read(&c.settings, count, word);
     if (code != CONTINUE) return code;
-    catch_signals();
+    process_catch_signals();
     if (c.settings.slow > 1) clock_slow(c.settings.slow);
     if (c.settings.is_simulated) clock_set_ns(0); /* until the simulator gives the time */
     code = open_links(&c);
+    if (code == CONTINUE) code = open_display(&c);
     if (code == CONTINUE) code = open_source(&c);
     if (code == CONTINUE) code = open_rig(&c);
-    if (code == CONTINUE && !await_imu(&c)) code = EXIT_DONE;
+    if (code == CONTINUE) code = await_imu(&c);
     if (code == CONTINUE) code = open_library(&c);
+    if (code == CONTINUE) code = open_map(&c);
     if (code == CONTINUE) code = open_recorder(&c);
-    if (code == CONTINUE) code = open_view(&c);
     if (code == CONTINUE) {
-        be_realtime(c.settings.priority);
+        process_be_realtime(c.settings.priority);
         if (!c.settings.is_fast && !links_start(&links)) code = message(EXIT_FAILED, "no thread");
     }
     if (code == CONTINUE) code = start_source(&c);
@@ -614,11 +656,12 @@ int main(int count, char **word)
         code = fly(&c);
     }
     source_close(c.source);
+    const char *unsaved = map_keeper_close(&map, &vf);
+    if (unsaved) message(CONTINUE, "%s", unsaved);
     links_stop(&links);
     const int recorded = close_recorder(&c);
-    if (code == CONTINUE) code = recorded;
-    view_close(&view);
-    rectified_close(c.rectified);
+    if (code == CONTINUE) code = unsaved ? EXIT_FAILED : recorded;
+    display_close(&display);
     vfront_shutdown(&vf);
     return code == CONTINUE ? EXIT_DONE : code;
 }

@@ -17,6 +17,7 @@
 enum { LOCAL_NED = 1, AUTOPILOT_ARDUPILOT = 3, AUTOPILOT_PX4 = 12 };
 enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 };
 
+#define PI 3.14159265358979323846
 #define SECOND_NS 1000000000u
 #define SILENCE_NS 60000000000u
 #define FIRST_SILENCE_NS 5000000000u /* before it is reported why nothing is sent, then every SILENCE_NS */
@@ -26,6 +27,9 @@ enum { TYPE_ONBOARD_CONTROLLER = 18, AUTOPILOT_INVALID = 8, MAVLINK_VERSION = 3 
 #define ORIGIN_SECONDS 10 /* between two further ones, until it is armed */
 #define NAP_NS 20000000u  /* longest sleep of the thread */
 #define LOOK_NS 500000u   /* between two looks for a sample that is waited for */
+#define MAP_NS 200000000u /* between two messages of the place in the map, where it does not jump */
+#define MAP_JUMP_M 0.01
+#define MAP_JUMP_RAD 0.005
 #define DRAIN_NS 2000000u /* longest sleep while a message waits for a link */
 
 int links_init(links_t *l)
@@ -47,7 +51,7 @@ const char *links_open(links_t *l, const char *specification, const peer_setting
     memset(p, 0, sizeof *p);
     p->settings = *settings;
     const char *error = link_open(&p->link, specification);
-    p->link.system = settings->system;
+    p->link.system = settings->is_map ? 0 : settings->system; /* whoever speaks first */
     p->link.component = settings->component;
     if (!error && settings->key) link_sign(&p->link, settings->key, (uint8_t)(l->count + 1));
     if (!error) l->count++;
@@ -65,6 +69,14 @@ static int send_to(peer_t *p, const mavlink_message_t *message)
     return link_send(&p->link, &m);
 }
 
+/** 1: a state that a link's queue, in another machine, has no room for. A failure always goes. */
+static int is_left_out(peer_t *p, const mavlink_message_t *m)
+{
+    if (m->id != MAVLINK_ODOMETRY || m->as.odometry.quality[0] < 0 || uplink_takes(&p->uplink, clock_ns())) return 0;
+    p->link.states++;
+    return 1;
+}
+
 /** 1: the first message is on its way over a link. */
 static int send_stamped(links_t *l, const mavlink_message_t *messages, int count)
 {
@@ -72,6 +84,7 @@ static int send_stamped(links_t *l, const mavlink_message_t *messages, int count
     const uint64_t now_ns = clock_ns();
     for (int i = 0; i < l->count; i++) {
         if (!peer_takes_stamps(&l->peer[i], now_ns)) continue;
+        if (count && is_left_out(&l->peer[i], messages)) continue;
         for (int k = 0; k < count; k++) {
             mavlink_message_t m = messages[k];
             /* PX4 fuses such a yaw beside GPS; ArduPilot takes LOCAL_FRD alone */
@@ -129,14 +142,6 @@ static void report(links_t *l, int topic, int severity, const char *text)
     send_notices(l, now_ns);
 }
 
-static const char *name_of(const peer_t *p)
-{
-    return p->link.kind == LINK_FILE             ? "the file"
-           : p->autopilot == AUTOPILOT_ARDUPILOT ? "ArduPilot"
-           : p->autopilot == AUTOPILOT_PX4       ? "PX4"
-                                                 : "the autopilot";
-}
-
 /* ---- reports on links -------------------------------------------------------------------------------------------- */
 
 /** Why an autopilot gets nothing. */
@@ -189,7 +194,7 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
         report(l, NOTICE_SIGNED + i, SEVERITY_ERROR, text);
     }
     const int has_turned = link_rate_update(&l->rate[i], &p->link, now_ns);
-    if (p->link.kind == LINK_FILE) return;
+    if (p->link.kind == LINK_FILE || p->settings.is_map) return;
     if (has_turned) {
         char rate[LINK_RATE_TEXT];
         link_rate_text(&l->rate[i], i + 1, rate);
@@ -199,7 +204,7 @@ static void report_changes(links_t *l, int i, uint64_t now_ns)
     if (p->has_autopilot != l->reported_autopilot[i]) {
         l->reported_autopilot[i] = p->has_autopilot;
         message(CONTINUE, "%s: %s%s", p->link.name, p->has_autopilot ? "autopilot found: " : "autopilot is silent",
-                !p->has_autopilot ? "" : name_of(p));
+                !p->has_autopilot ? "" : peer_name(p));
     }
     const int knows = p->settings.wants_imu && peer_knows_clock(p, now_ns);
     if (knows != l->reported_clock[i]) {
@@ -272,6 +277,7 @@ static void receive(links_t *l, int i)
     peer_t *p = &l->peer[i];
     mavlink_message_t in, out[PEER_MESSAGES];
     for (int messages = 0; messages < 256 && link_receive(&p->link, &in); messages++) {
+        if (p->settings.is_map) continue;
         take_order(l, i, &in);
         const int n = peer_receive(p, &in, p->link.in_ns, &l->samples, out);
         for (int k = 0; k < n; k++) send_to(p, &out[k]);
@@ -451,6 +457,33 @@ int links_state(links_t *l, const vfront_nav_t *nav)
     return is_out;
 }
 
+/** 1: the local frame is elsewhere in the map than it was reported. */
+static int has_jumped(const map_frame_t *a, const map_frame_t *b)
+{
+    double moved_m = 0.0, turned_rad = fabs(remainder(a->euler_rad[2] - b->euler_rad[2], 2.0 * PI));
+    for (int i = 0; i < 3; i++) moved_m = fmax(moved_m, fabs(a->position_m[i] - b->position_m[i]));
+    return moved_m > MAP_JUMP_M || turned_rad > MAP_JUMP_RAD;
+}
+
+int links_map(links_t *l, const vfront_map_t *map, uint64_t t_ns, map_frame_t *out)
+{
+    mavlink_message_t m;
+    pthread_mutex_lock(&l->lock);
+    const int knows = map && map_frame_of(out, &l->sender.frame, map, t_ns);
+    const uint64_t now_ns = clock_ns();
+    const int is_due = knows && (!l->map_ns || now_ns >= l->map_ns + MAP_NS || has_jumped(out, &l->map));
+    if (!knows) l->map_ns = 0;
+    if (is_due) {
+        l->map = *out;
+        l->map_ns = now_ns;
+        map_frame_message(&m, out);
+        for (int i = 0; i < l->count; i++)
+            if (l->peer[i].settings.is_map) send_to(&l->peer[i], &m);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return knows;
+}
+
 void links_send(links_t *l, const mavlink_message_t *m)
 {
     pthread_mutex_lock(&l->lock);
@@ -485,41 +518,6 @@ int links_take_reset(links_t *l)
     l->control.is_reset_wanted = 0;
     pthread_mutex_unlock(&l->lock);
     return is_wanted;
-}
-
-/** What one of them gets. */
-static void summarize(const links_t *l, int i, uint64_t now_ns, char text[LINKS_SUMMARY / LINKS_MAX])
-{
-    const peer_t *p = &l->peer[i];
-    const link_rate_t *rate = &l->rate[i];
-    char why[PEER_TEXT], decision[PEER_DECISION];
-    const size_t size = LINKS_SUMMARY / LINKS_MAX - 2;
-    const char *silence = peer_silence(p, now_ns, why);
-    if (silence || (rate->is_known && !(rate->sent_hz > 0.0)))
-        snprintf(text, size, "link %d: %s gets nothing: %s", i + 1, name_of(p),
-                 silence          ? silence
-                 : rate->hz > 0.0 ? "the link is too slow"
-                                  : "no state is sent");
-    else if (!rate->is_known)
-        snprintf(text, size, "link %d: %s: rate not known yet", i + 1, name_of(p));
-    else
-        snprintf(text, size, "link %d: %s gets %.0f of %.0f Hz, %.0f ms old%s%s", i + 1, name_of(p), rate->sent_hz,
-                 rate->hz, 1e-6 * (double)p->link.state_age_ns, p->link.kind == LINK_FILE ? "" : "; ",
-                 p->link.kind == LINK_FILE ? "" : peer_decision(p, now_ns, decision));
-}
-
-void links_summary(links_t *l, char text[LINKS_SUMMARY])
-{
-    char one[LINKS_SUMMARY / LINKS_MAX];
-    size_t used = 0;
-    *text = '\0';
-    pthread_mutex_lock(&l->lock);
-    if (!l->count) snprintf(text, LINKS_SUMMARY, "no link");
-    for (int i = 0; i < l->count; i++) {
-        summarize(l, i, clock_ns(), one);
-        used += (size_t)snprintf(text + used, LINKS_SUMMARY - used, "%s%s", used ? "; " : "", one);
-    }
-    pthread_mutex_unlock(&l->lock);
 }
 
 void links_set_state(links_t *l, int state)

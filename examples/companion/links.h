@@ -13,6 +13,7 @@
 #include "control.h"
 #include "iio.h"
 #include "link_rate.h"
+#include "map_frame.h"
 #include "notices.h"
 #include "peer.h"
 #include "resume.h"
@@ -54,6 +55,8 @@ typedef struct links {
     iio_t iio;              /**< IMU of the machine; zeroed: none. */
     view_t *view;           /**< Web page, served by the same thread; NULL: none. */
     recorder_t *recorder;   /**< Takes samples; NULL: none does. */
+    map_frame_t map;        /**< As sent last. */
+    uint64_t map_ns;        /**< When; 0: not since it was not known. */
     uint64_t first_byte_ns; /**< When the last state was on its way; 0: it waits, or nobody takes it. */
     int reported_duplicate[LINKS_MAX], reported_autopilot[LINKS_MAX], reported_stamps[LINKS_MAX],
         reported_signed[LINKS_MAX];
@@ -91,6 +94,10 @@ void links_add_sample(links_t *links, const vfront_imu_t *sample);
 /** The newest state: ODOMETRY. Returns 1 if it is on its way over a link; first_byte_ns is set then. */
 int links_state(links_t *links, const vfront_nav_t *nav);
 
+/** Where the local frame of ODOMETRY lies in the map: to every link of the map, five times a second and at a jump.
+ *  map: NULL: not known. Returns 0 where it is not known. */
+int links_map(links_t *links, const vfront_map_t *map, uint64_t t_ns, map_frame_t *out);
+
 /** A message with a stamp, to every autopilot that can relate it. */
 void links_send(links_t *links, const mavlink_message_t *message);
 
@@ -107,6 +114,9 @@ int links_take_reset(links_t *links);
 /** What the autopilots get: "link 1: PX4 gets 12 of 40 Hz, 9 ms old; accepted, 0.12 gates off at most", or why it gets
  *  nothing; those of other links behind "; ". */
 void links_summary(links_t *links, char text[LINKS_SUMMARY]);
+
+/** Autopilots that are heard, and their clocks. Returns their number. */
+int links_peers(links_t *links, view_peer_t out[LINKS_MAX]);
 
 /** State of the heartbeats: HEARTBEAT_ACTIVE... */
 void links_set_state(links_t *links, int state);

@@ -51,6 +51,9 @@
 #define MAVLINK_COMMAND_ACK_FIELDS(F, E, S) \
     F(S, u16, command, 1) F(S, u8, result, 1) E(S, u8, progress, 1) E(S, i32, result_param2, 1) \
     E(S, u8, target_system, 1) E(S, u8, target_component, 1)
+#define MAVLINK_LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET_FIELDS(F, E, S) \
+    F(S, u32, time_boot_ms, 1) F(S, f32, x, 1) F(S, f32, y, 1) F(S, f32, z, 1) F(S, f32, roll, 1) F(S, f32, pitch, 1) \
+    F(S, f32, yaw, 1)
 #define MAVLINK_VISION_POSITION_ESTIMATE_FIELDS(F, E, S) \
     F(S, u64, usec, 1) F(S, f32, x, 1) F(S, f32, y, 1) F(S, f32, z, 1) F(S, f32, roll, 1) F(S, f32, pitch, 1) \
     F(S, f32, yaw, 1) E(S, f32, covariance, 21) E(S, u8, reset_counter, 1)
@@ -94,6 +97,7 @@
     M(SET_GPS_GLOBAL_ORIGIN, 48, 41, origin) \
     M(COMMAND_LONG, 76, 152, command) \
     M(COMMAND_ACK, 77, 143, ack) \
+    M(LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET, 89, 231, frame_offset) \
     M(VISION_POSITION_ESTIMATE, 102, 158, vision_position) \
     M(HIGHRES_IMU, 105, 93, highres_imu) \
     M(TIMESYNC, 111, 34, timesync) \

@@ -28,6 +28,8 @@ enum {
     NOTICE_START,
     NOTICE_STEP,
     NOTICE_COMMAND,
+    NOTICE_MAP,
+    NOTICE_SAVE,
     NOTICE_HEALTH,                                   /**< And those of its other words. */
     NOTICE_DUPLICATE = NOTICE_HEALTH + HEALTH_WORDS, /**< Of the first link; the others follow, as of those below. */
     NOTICE_SIGNED = NOTICE_DUPLICATE + NOTICE_LINKS,

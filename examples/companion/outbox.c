@@ -42,7 +42,8 @@ const outbox_slot_t *outbox_put(outbox_t *o, const mavlink_message_t *m, uint64_
 static int expires(const mavlink_message_t *m)
 {
     return m->id == MAVLINK_TIMESYNC || m->id == MAVLINK_VISION_POSITION_ESTIMATE ||
-           m->id == MAVLINK_OBSTACLE_DISTANCE || (m->id == MAVLINK_ODOMETRY && m->as.odometry.quality[0] >= 0);
+           m->id == MAVLINK_LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET || m->id == MAVLINK_OBSTACLE_DISTANCE ||
+           (m->id == MAVLINK_ODOMETRY && m->as.odometry.quality[0] >= 0);
 }
 
 /** 1: a goes before b. */

@@ -22,18 +22,35 @@ enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f };                   /* bits of field
 #define MOTION_HZ 20.0
 #define MOTION_NS 1000000000u /* of silence before it is asked for again, and between requests */
 #define ACCURACY_HZ 1.0
-#define ARRIVAL_SIGMA_S 0.02  /* of a stamp that is the time of arrival: half of a period at the rate asked for */
-#define STAMP_NS 60000000000u /* farther from its arrival a stamp cannot be: the clock wrapped, or was set */
-#define TRIP_MAX_S 10e-3      /* longer round trips PX4 does not take */
+#define ARRIVAL_SIGMA_S 0.02     /* of a stamp that is the time of arrival: half of a period at the rate asked for */
+#define STAMP_NS 60000000000u    /* farther from its arrival a stamp cannot be: the clock wrapped, or was set */
+#define TRIP_MAX_S 10e-3         /* longer round trips PX4 does not take */
+#define STATE_BITS 2560.0        /* of ODOMETRY on a serial line */
+#define TRIP_LONG_NS 1000000000u /* longer ones are none of the clock's, but of a queue */
 
 int peer_is_autopilot(const peer_t *p, const mavlink_message_t *m)
 {
     return m->system == p->settings.system && m->component == p->settings.component;
 }
 
+const char *peer_name(const peer_t *p)
+{
+    return p->link.kind == LINK_FILE             ? "the file"
+           : p->autopilot == AUTOPILOT_ARDUPILOT ? "ArduPilot"
+           : p->autopilot == AUTOPILOT_PX4       ? "PX4"
+                                                 : "the autopilot";
+}
+
+static void restart_uplink(peer_t *p)
+{
+    memset(&p->uplink, 0, sizeof p->uplink);
+    if (p->link.kind == LINK_SERIAL) p->uplink.frame_s = STATE_BITS / (double)p->link.baud;
+}
+
 static void take_heartbeat(peer_t *p, const mavlink_message_t *m, uint64_t now_ns)
 {
     if (m->as.heartbeat.autopilot[0] == AUTOPILOT_NONE) return;
+    if (!p->has_autopilot) restart_uplink(p);
     p->has_autopilot = 1;
     p->autopilot = m->as.heartbeat.autopilot[0];
     p->is_armed = (m->as.heartbeat.base_mode[0] & MODE_SAFETY_ARMED) != 0;
@@ -47,6 +64,18 @@ static void count_answer(peer_t *p, uint64_t now_ns)
     if (p->answered_ns && now_ns < p->answered_ns + PEER_ANSWER_NS) return;
     p->answered++;
     p->answered_ns = now_ns;
+}
+
+/** A round trip. One that is contrary to those before says nothing of the way there. */
+static void take_trip(peer_t *p, uint64_t sent_ns, int64_t remote_ns, uint64_t now_ns)
+{
+    const timesync_result_t result = timesync_add(&p->sync, sent_ns, remote_ns, now_ns);
+    if (result == TIMESYNC_RESET) { /* it began anew */
+        p->answered = 0;
+        restart_uplink(p);
+    }
+    if (result != TIMESYNC_OUTLIER || now_ns - sent_ns > TRIP_LONG_NS)
+        uplink_add(&p->uplink, sent_ns, remote_ns, now_ns);
 }
 
 /** Its request is answered with our time; its answer is a round trip, if it is one to a request of ours. */
@@ -66,8 +95,8 @@ static int take_timesync(peer_t *p, const mavlink_message_t *m, uint64_t now_ns,
     }
     for (size_t i = 0; i < sizeof p->asked_ns / sizeof *p->asked_ns; i++) {
         if (!p->asked_ns[i] || ts1 < 0 || p->asked_ns[i] != (uint64_t)ts1) continue;
-        p->asked_ns[i] = 0;                                                                        /* one answer each */
-        if (timesync_add(&p->sync, (uint64_t)ts1, tc1, now_ns) == TIMESYNC_RESET) p->answered = 0; /* it began anew */
+        p->asked_ns[i] = 0; /* one answer each */
+        take_trip(p, (uint64_t)ts1, tc1, now_ns);
         return 0;
     }
     return 0;
@@ -302,7 +331,7 @@ static int ask_motion(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
 int peer_tick(peer_t *p, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES])
 {
     int n = 0;
-    if (p->link.kind == LINK_FILE) return 0;
+    if (p->link.kind == LINK_FILE || p->settings.is_map) return 0;
     if (p->has_autopilot && now_ns > p->heartbeat_ns + PEER_SILENCE_NS) { /* it may come back as another one */
         p->has_autopilot = 0;
         p->requested = p->answered = p->imu_id = 0;
@@ -323,6 +352,7 @@ uint32_t peer_answers_needed(const peer_t *p)
 
 int peer_takes_stamps(const peer_t *p, uint64_t now_ns)
 {
+    if (p->settings.is_map) return 0;
     if (p->link.kind == LINK_FILE) return 1;
     if (!p->has_autopilot || now_ns > p->heartbeat_ns + PEER_SILENCE_NS) return 0;
     const uint32_t needed = peer_answers_needed(p);
@@ -331,7 +361,7 @@ int peer_takes_stamps(const peer_t *p, uint64_t now_ns)
 
 const char *peer_silence(const peer_t *p, uint64_t now_ns, char text[PEER_TEXT])
 {
-    if (peer_takes_stamps(p, now_ns)) return NULL;
+    if (p->settings.is_map || peer_takes_stamps(p, now_ns)) return NULL;
     if (!p->has_autopilot) return "no heartbeat";
     if (!p->sync.count) return "TIMESYNC is not answered";
     const int is_over = p->answered_ns && now_ns > p->answered_ns + PEER_ANSWERS_AGE_NS;

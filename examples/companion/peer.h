@@ -18,6 +18,7 @@
 #include "link.h"
 #include "imu_buffer.h"
 #include "timesync.h"
+#include "uplink.h"
 
 #define PEER_ANSWERS_PX4 500u
 #define PEER_ANSWER_NS 50000000u        /* nearer answers are one: PX4 asks ten times a second */
@@ -26,6 +27,7 @@
 #define PEER_TEXT 28                    /* bytes of a reason and its end */
 #define PEER_DECISION 48                /* bytes of a decision and its end */
 #define PEER_MESSAGES 5                 /* most messages that a call sends back */
+#define PEER_ASKED 32                   /* requests that may still come back: 3 s of them */
 #define PEER_MOTIONS 16u                /* of late: 0.8 s at the rate that is asked for */
 #define PEER_ACCURACY_NS 3000000000u    /* age from which on an accuracy is none: PX4 sends one a second */
 #define PEER_COMPONENT 197u             /* of this program: MAV_COMP_ID_VISUAL_INERTIAL_ODOMETRY */
@@ -38,6 +40,7 @@ typedef struct peer_settings {
     double imu_delay_s;        /**< By which its samples are late, by filters; negative: as such autopilots are. */
     const uint8_t *key;        /**< Of SIGNING_KEY bytes, read as the link is opened; NULL: nothing is signed. */
     int answers;               /**< TIMESYNC answers before stamps are sent; -1: as the autopilot needs. */
+    int is_map;                /**< 1: no autopilot's link: it is sent the place in the map, and nothing is taken. */
 } peer_settings_t;
 
 /** Attitude or position of the autopilot. */
@@ -73,8 +76,9 @@ typedef struct peer {
     uint32_t answered;     /**< Those answered while round trips take less than 10 ms, one in 50 ms at most. */
     uint64_t answered_ns;  /**< When the last of these was. */
     timesync_t sync;
-    uint64_t asked_ns[8]; /**< Requests that may still come back. */
-    uint32_t asked;       /**< Requests so far. */
+    uplink_t uplink;
+    uint64_t asked_ns[PEER_ASKED]; /**< Requests that may still come back. */
+    uint32_t asked;                /**< Requests so far. */
     uint64_t next_request_ns, next_interval_ns, next_motion_ns;
     uint64_t motion_ns;    /**< When the later one of attitude and position came last; 0: none yet. */
     uint64_t imu_ns;       /**< When a sample came last. */
@@ -96,6 +100,9 @@ int peer_receive(peer_t *peer, const mavlink_message_t *message, uint64_t now_ns
 
 /** 1: a message is of the autopilot that is configured. */
 int peer_is_autopilot(const peer_t *peer, const mavlink_message_t *message);
+
+/** Its kind, in words. */
+const char *peer_name(const peer_t *peer);
 
 /** What is due: requests. Returns the number of messages to send. */
 int peer_tick(peer_t *peer, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES]);

@@ -10,7 +10,7 @@
 
 #include "examples/common/tuning_names.h"
 
-static const char help[] =
+static const char help_in[] =
     "usage: companion [options] --link LINK\n"
     "\n"
     "Cameras and an IMU in, MAVLink out: pose and velocity (ODOMETRY) and obstacles (OBSTACLE_DISTANCE) for PX4 and\n"
@@ -35,7 +35,9 @@ static const char help[] =
     "Hz)\n"
     "  --fast            a data set as fast as this machine can; its time is the clock\n"
     "  --slow N          a clock that is N times as slow, for a data set on a machine that is too slow for it\n"
-    "  --frames N        stop after N frames\n"
+    "  --frames N        stop after N frames\n";
+
+static const char help_out[] =
     "\n"
     "out:\n"
     "  --link LINK       udp:HOST:PORT[:LOCAL], udpin:PORT, tcp:HOST:PORT, serial:DEVICE:BAUD or file:PATH; up to 4 "
@@ -61,9 +63,14 @@ static const char help[] =
     "  --view PORT       a web page on this machine's port: picture, tracks, path, state, health, times, 5 times a "
     "second;\n"
     "                    ADDRESS:PORT for others to look on, too: whoever reaches it sees it\n"
+    "  --view-name NAME  host name by which the page may be asked for, as drone.local, beside addresses in numbers\n"
     "  --check           no flight: guides through lift, nod, lean and turn, and compares with the autopilot\n"
     "  --keep FILE       pose and counters, ten times a second; after a restart within a minute the pose goes on\n"
     "                    where the autopilot sends none of its own\n"
+    "  --map FILE        keyframes and loops of the place: loaded before the first frame, saved at SIGUSR1 and at the\n"
+    "                    end; needs a build with VFRONT_MAP\n"
+    "  --map-link LINK   where the frame of ODOMETRY lies in the map, for a mission computer; never an autopilot's "
+    "link\n"
     "  --realtime N      SCHED_FIFO with priority N, and memory locked, where permitted\n"
     "  --port WHICH      auto, host or cuda\n"
     "  --set NAME=VALUE  a tuning value of the library; replay --set help lists them\n"
@@ -97,6 +104,7 @@ static int set_calibration(struct settings *s, const char *text) { return s->cal
 static int set_record(struct settings *s, const char *text) { return s->record = text, CONTINUE; }
 
 static int set_view(struct settings *s, const char *text) { return s->view = text, CONTINUE; }
+static int set_view_name(struct settings *s, const char *text) { return s->view_name = text, CONTINUE; }
 static int set_key(struct settings *s, const char *text) { return s->key = text, CONTINUE; }
 static int set_checkpoint(struct settings *s, const char *text) { return s->checkpoint = text, CONTINUE; }
 
@@ -104,6 +112,16 @@ static int set_link(struct settings *s, const char *text)
 {
     if (strcmp(text, "none") == 0) return s->is_alone = 1, CONTINUE;
     if (s->links == LINKS_MAX) return message(EXIT_USAGE, "--link: at most %d links", LINKS_MAX);
+    s->link[s->links++] = text;
+    return CONTINUE;
+}
+
+static int set_map(struct settings *s, const char *text) { return s->map = text, CONTINUE; }
+
+static int set_map_link(struct settings *s, const char *text)
+{
+    if (s->links == LINKS_MAX) return message(EXIT_USAGE, "--map-link: at most %d links", LINKS_MAX);
+    s->is_map_link[s->links] = 1;
     s->link[s->links++] = text;
     return CONTINUE;
 }
@@ -210,7 +228,8 @@ static int set_flag(struct settings *s, const char *name)
     }
     if (strcmp(name, "--obstacles") == 0) return s->obstacle_height_m = 1.0, CONTINUE;
     if (strcmp(name, "--help") != 0) return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
-    fputs(help, stdout);
+    fputs(help_in, stdout);
+    fputs(help_out, stdout);
     return EXIT_DONE;
 }
 
@@ -220,10 +239,11 @@ static int read_option(struct settings *s, char **word, int *at)
     static const struct {
         const char *name;
         int (*set)(struct settings *s, const char *text);
-    } known[] = {{"--source", set_source}, {"--rig", set_rig},         {"--calibration", set_calibration},
-                 {"--link", set_link},     {"--keep", set_checkpoint}, {"--imu", set_imu},
-                 {"--origin", set_origin}, {"--port", set_port},       {"--set", set_tuning},
-                 {"--record", set_record}, {"--view", set_view},       {"--key", set_key}};
+    } known[] = {{"--source", set_source},       {"--rig", set_rig},         {"--calibration", set_calibration},
+                 {"--link", set_link},           {"--keep", set_checkpoint}, {"--imu", set_imu},
+                 {"--origin", set_origin},       {"--port", set_port},       {"--set", set_tuning},
+                 {"--record", set_record},       {"--view", set_view},       {"--key", set_key},
+                 {"--view-name", set_view_name}, {"--map", set_map},         {"--map-link", set_map_link}};
     static const char *const numbers[] = {"--imu-hz",    "--rate",        "--stamp-sigma", "--frames",
                                           "--system",    "--answers",     "--realtime",    "--slow",
                                           "--camera-hz", "--exposure-us", "--readout-us",  "--imu-delay"};
@@ -264,13 +284,20 @@ int settings_read(struct settings *s, int count, char **word)
     s->imu_delay_s *= 1e-3;
     s->is_simulated = strncmp(s->source, "sim:", 4) == 0;
     s->is_fast |= s->is_simulated;
+    int map_links = 0;
+    for (int i = 0; i < s->links; i++) map_links += s->is_map_link[i];
+    if (map_links && !s->map) return message(EXIT_USAGE, "--map-link: without --map");
+    if (s->map && !VFRONT_MAP)
+        return message(EXIT_USAGE, "--map: this build has no map; vfront_cfg.h names the switch, VFRONT_MAP");
+    if (s->map) s->tuning.map = 1;
     if (s->links && s->is_alone) return message(EXIT_USAGE, "--link none: beside another link");
     if (s->is_alone && s->imu_is_autopilots) return message(EXIT_USAGE, "--link none: no autopilot, no IMU of it");
-    if (!s->links && !s->is_alone)
+    if (s->links == map_links && !s->is_alone)
         return message(EXIT_USAGE, "--link is missing: where the messages go; --help lists all options");
     if (s->is_fast && (s->imu_is_autopilots || s->iio))
         return message(EXIT_USAGE, "--fast: no IMU but the source's: the time of any other is the machine's");
     if (s->slow > 1 && s->iio) return message(EXIT_USAGE, "--slow: no IMU of iio: its time is the machine's");
+    if (s->view_name && !s->view) return message(EXIT_USAGE, "--view-name: without --view");
     if (s->obstacle_height_m > 0.0 && !VFRONT_DENSE)
         return message(EXIT_USAGE, "--obstacles: this build has no disparities; vfront_cfg.h names the switch");
     if (s->obstacle_height_m > 0.0) s->tuning.dense = 1;

@@ -19,9 +19,11 @@ enum {
 };
 
 struct settings {
-    const char *source, *rig, *calibration, *checkpoint, *record, *view, *key; /* NULL: not given; source always is */
+    const char *source, *rig, *calibration, *checkpoint, *record, *view, *view_name, *key,
+        *map; /* NULL: not given; source always is */
     const char *link[LINKS_MAX];
     int links;
+    int is_map_link[LINKS_MAX]; /* 1: of --map-link */
     int imu_is_autopilots;
     const char *iio;            /* device; NULL: none */
     double imu_hz, imu_delay_s; /* delay: negative: not given */

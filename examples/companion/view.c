@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#define _POSIX_C_SOURCE 200809L /* getaddrinfo, MSG_NOSIGNAL */
+#define _DEFAULT_SOURCE /* getaddrinfo, getifaddrs, MSG_NOSIGNAL, IFF_LOOPBACK */
 #include "view.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
+#include <math.h>
+#include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +54,17 @@ static const char *listen_on(view_t *v, const struct addrinfo *at, const char *w
     return NULL;
 }
 
-const char *view_open(view_t *v, const char *where)
+/** 1 for what may be a host name. */
+static int is_name(const char *name)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+    return *name && strlen(name) < VIEW_NAME && name[strspn(name, letters)] == '\0';
+}
+
+const char *view_open(view_t *v, const char *where, const char *name)
 {
     char address[64], port[8];
+    if (name && !is_name(name)) return message_text("--view-name %.80s: not a host name", name);
     const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     if (!split(where, address, port) || getaddrinfo(address, port, &wanted, &found) != 0)
@@ -63,10 +75,42 @@ const char *view_open(view_t *v, const char *where)
     if (error && v->listener >= 0) close(v->listener);
     if (error) return error;
     for (int i = 0; i < VIEW_CLIENTS; i++) v->client[i].fd = -1;
+    snprintf(v->name, sizeof v->name, "%s", name ? name : "");
     v->newest = -1;
     v->trajectory_stride = 1;
     v->is_open = 1;
     return NULL;
+}
+
+/** This machine's first address of a family that others reach. 0: none. */
+static int find_address(int family, char text[VIEW_URL / 2])
+{
+    struct ifaddrs *all = NULL;
+    int found = 0;
+    if (getifaddrs(&all) != 0) return 0;
+    for (const struct ifaddrs *a = all; a && !found; a = a->ifa_next) {
+        if (!a->ifa_addr || a->ifa_addr->sa_family != family || a->ifa_flags & IFF_LOOPBACK) continue;
+        const socklen_t bytes = family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+        found = getnameinfo(a->ifa_addr, bytes, text, VIEW_URL / 2, NULL, 0, NI_NUMERICHOST) == 0;
+    }
+    freeifaddrs(all);
+    return found;
+}
+
+void view_url(const view_t *v, char url[VIEW_URL])
+{
+    struct sockaddr_storage bound;
+    socklen_t bytes = sizeof bound;
+    char host[VIEW_URL / 2] = "";
+    const int is_known = getsockname(v->listener, (struct sockaddr *)&bound, &bytes) == 0 &&
+                         getnameinfo((struct sockaddr *)&bound, bytes, host, sizeof host, NULL, 0, NI_NUMERICHOST) == 0;
+    const int is_any = strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0;
+    if (is_known && is_any && !find_address(AF_INET, host)) find_address(AF_INET6, host);
+    const int is_wide = strchr(host, ':') != NULL;
+    if (*v->name)
+        snprintf(url, VIEW_URL, "http://%.50s:%d/", v->name, v->port);
+    else
+        snprintf(url, VIEW_URL, "http://%s%s%s:%d/", is_wide ? "[" : "", host, is_wide ? "]" : "", v->port);
 }
 
 /** Ends a connection. Under the lock. */
@@ -123,16 +167,23 @@ static void answer_now(view_t *v, view_client_t *c, uint64_t now_ns)
     c->out_bytes = b->bytes;
 }
 
-/** 1: the head's Host is an address in numbers or localhost. A name could be that of a foreign page, which has it point
- *  here to read what is shown. */
-static int is_asked_by_number(const char *head)
+/** 1: a Host of `length` bytes is a name, whatever its port. */
+static int is_host(const char *host, size_t length, const char *name)
+{
+    const size_t own = strlen(name);
+    return own && length >= own && strncasecmp(host, name, own) == 0 && (length == own || host[own] == ':');
+}
+
+/** 1: the head's Host is an address in numbers, localhost or the name that was set. Any other name could be that of a
+ *  foreign page, which has it point here to read what is shown. */
+static int is_asked_for(const view_t *v, const char *head)
 {
     for (const char *line = strstr(head, "\r\n"); line; line = strstr(line, "\r\n")) {
         line += 2;
         if (strncasecmp(line, "host:", 5) != 0) continue;
         line += 5 + strspn(line + 5, " \t");
         const size_t length = strcspn(line, "\r\n");
-        if (length >= 9 && strncasecmp(line, "localhost", 9) == 0 && (length == 9 || line[9] == ':')) return 1;
+        if (is_host(line, length, "localhost") || is_host(line, length, v->name)) return 1;
         return line[0] == '[' ? strspn(line, "[]0123456789abcdefABCDEF:.%") == length
                               : strspn(line, "0123456789.:") == length;
     }
@@ -151,8 +202,8 @@ static void answer(view_t *v, view_client_t *c, uint64_t now_ns)
     c->request_bytes = 0;
     if (strncmp(c->request, "GET ", 4) != 0)
         answer_line(c, "405 Method Not Allowed", "Allow: GET\r\n", "GET alone\n");
-    else if (!is_asked_by_number(c->request))
-        answer_line(c, "403 Forbidden", "", "by address, not by name\n");
+    else if (!is_asked_for(v, c->request))
+        answer_line(c, "403 Forbidden", "", "by address, or by the name of --view-name\n");
     else if (is_for(c->request + 4, "/now"))
         answer_now(v, c, now_ns);
     else if (is_for(c->request + 4, "/"))
@@ -195,14 +246,30 @@ static int write_output(view_t *v, view_client_t *c, uint64_t now_ns)
     return !c->is_last;
 }
 
+/** Place for a client: a free one, else that of the client that has been longest at its request, or without one. NULL:
+ *  all of them go on. */
+static view_client_t *find_place(view_t *v, uint64_t now_ns)
+{
+    view_client_t *slowest = NULL;
+    uint64_t longest_ns = VIEW_SLOW_NS;
+    for (int i = 0; i < VIEW_CLIENTS; i++) {
+        view_client_t *c = &v->client[i];
+        if (c->fd < 0) return c;
+        const uint64_t since_ns = now_ns - (c->begin_ns ? c->begin_ns : c->seen_ns);
+        if (since_ns < longest_ns) continue;
+        longest_ns = since_ns;
+        slowest = c;
+    }
+    if (slowest) end(v, slowest);
+    return slowest;
+}
+
 static void take_connections(view_t *v, uint64_t now_ns)
 {
     for (int tries = 0; tries < 2 * VIEW_CLIENTS; tries++) {
         const int fd = accept(v->listener, NULL, NULL);
         if (fd < 0) return;
-        view_client_t *c = NULL;
-        for (int i = 0; i < VIEW_CLIENTS; i++)
-            if (v->client[i].fd < 0) c = &v->client[i];
+        view_client_t *c = find_place(v, now_ns);
         if (!c || fcntl(fd, F_SETFL, O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
             close(fd);
             continue;
@@ -275,7 +342,12 @@ int view_is_due(view_t *v, const vfront_result_t *r, uint64_t now_ns)
     if (r->nav.t_ns) add_to_trajectory(v, &r->nav);
     v->times[bin_of((double)r->timing.step_us)]++;
     v->steps++;
-    if (now_ns < v->made_ns + VIEW_PERIOD_NS) return 0;
+    return view_is_wanted(v, now_ns);
+}
+
+int view_is_wanted(view_t *v, uint64_t now_ns)
+{
+    if (!v->is_open || now_ns < v->made_ns + VIEW_PERIOD_NS) return 0;
     if (pthread_mutex_trylock(&v->lock) != 0) return 0; /* the next frame will do */
     const int looks = v->requested_ns && now_ns < v->requested_ns + VIEW_ACTIVE_NS;
     pthread_mutex_unlock(&v->lock);
@@ -299,6 +371,12 @@ static uint32_t grey_at(const uint8_t *row, int32_t x, int bytes, int shift)
     return grey < 255 ? grey : 255;
 }
 
+/** Row of a picture; from it grey_at() reads. */
+static const uint8_t *row_of(const vfront_picture_t *p, int32_t y)
+{
+    return (const uint8_t *)p->data + (size_t)y * p->pitch_bytes;
+}
+
 /** Means of squares of `times` pixels a side. */
 static void make_smaller(uint8_t *out, const vfront_picture_t *p, int32_t width, int32_t height, int32_t times)
 {
@@ -308,11 +386,31 @@ static void make_smaller(uint8_t *out, const vfront_picture_t *p, int32_t width,
         for (int32_t x = 0; x < width; x++) {
             uint32_t sum = 0;
             for (int32_t j = 0; j < times; j++) {
-                const uint8_t *row = (const uint8_t *)p->data + (size_t)(y * times + j) * p->pitch_bytes;
+                const uint8_t *row = row_of(p, y * times + j);
                 for (int32_t i = 0; i < times; i++) sum += grey_at(row, x * times + i, bytes, shift);
             }
             *out++ = (uint8_t)(sum / (uint32_t)(times * times));
         }
+}
+
+double view_sharpness(const vfront_picture_t *p)
+{
+    int shift;
+    const int bytes = p ? pixel_of(p, &shift) : 0;
+    double sum = 0.0;
+    if (!bytes || p->width_px < 12 || p->height_px < 12) return (double)NAN;
+    const int32_t left = p->width_px / 4, right = p->width_px - left, top = p->height_px / 4, base = p->height_px - top;
+    for (int32_t y = top; y < base; y++) {
+        const uint8_t *row = row_of(p, y), *above = row_of(p, y - 1), *below = row_of(p, y + 1);
+        for (int32_t x = left; x < right; x++) {
+            const int32_t edge = 4 * (int32_t)grey_at(row, x, bytes, shift) -
+                                 (int32_t)grey_at(row, x - 1, bytes, shift) -
+                                 (int32_t)grey_at(row, x + 1, bytes, shift) - (int32_t)grey_at(above, x, bytes, shift) -
+                                 (int32_t)grey_at(below, x, bytes, shift);
+            sum += (double)(edge * edge);
+        }
+    }
+    return sqrt(sum / ((double)(right - left) * (double)(base - top)));
 }
 
 /** A buffer that nobody reads and that is not the newest; -1: none. */
@@ -326,24 +424,35 @@ static int free_buffer(view_t *v)
     return found;
 }
 
+/** Size of a picture as it is shown, at most `width` by `height`, and the factor by which that is smaller; 0, 0, 1: no
+ *  picture. */
+static void set_size(int32_t size[3], const vfront_picture_t *p, int32_t width, int32_t height)
+{
+    int shift;
+    const int has = p && pixel_of(p, &shift);
+    size[2] = 1;
+    while (has && (p->width_px / size[2] > width || p->height_px / size[2] > height)) size[2]++;
+    size[0] = has ? p->width_px / size[2] : 0;
+    size[1] = has ? p->height_px / size[2] : 0;
+}
+
 void view_update(view_t *v, const vfront_result_t *r, const view_frame_t *frame, uint64_t now_ns)
 {
     static const char head[] =
         "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nCache-Control: no-store\r\n"
         "X-Content-Type-Options: nosniff\r\nContent-Length: ";
-    const vfront_picture_t *p = frame->picture;
-    int shift;
-    const int found = v->is_open ? free_buffer(v) : -1, has_picture = found >= 0 && pixel_of(p, &shift);
+    const vfront_picture_t *const picture[2] = {frame->picture, frame->picture_1};
+    const int found = v->is_open ? free_buffer(v) : -1;
+    int32_t size[2][3];
     if (found < 0) return;
-    int32_t times = 1, width = has_picture ? p->width_px : 0, height = has_picture ? p->height_px : 0;
-    while (width / times > VIEW_WIDTH || height / times > VIEW_HEIGHT) times++;
-    width /= times;
-    height /= times;
+    for (int i = 0; i < 2; i++) set_size(size[i], picture[i], VIEW_WIDTH >> i, VIEW_HEIGHT >> i);
     view_buffer_t *b = &v->buffer[found];
     char *text = b->content + 256; /* the length before it is known when it is written */
-    const size_t bytes = view_text(text, v, r, frame, (const int32_t[3]){width, height, times});
-    if (has_picture) make_smaller((uint8_t *)text + bytes, p, width, height, times);
-    const size_t all = bytes + (size_t)width * (size_t)height;
+    size_t all = view_text(text, v, r, frame, (const int32_t(*)[3])size);
+    for (int i = 0; i < 2; i++) {
+        if (size[i][0]) make_smaller((uint8_t *)text + all, picture[i], size[i][0], size[i][1], size[i][2]);
+        all += (size_t)size[i][0] * (size_t)size[i][1];
+    }
     b->bytes = (size_t)snprintf(b->content, 256, "%s%zu\r\n\r\n", head, all);
     memmove(b->content + b->bytes, text, all);
     b->bytes += all;

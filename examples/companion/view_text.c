@@ -9,7 +9,8 @@
 #include "health.h"
 #include "view.h"
 
-#define RESERVE 64 /* bytes that lists leave free for what ends the line */
+#define RESERVE 64    /* bytes that lists leave free for what ends the line */
+#define FEW_TRACKS 20 /* below which it is the picture that is in the way of a first state */
 #define DEGREES (180.0 / 3.14159265358979323846)
 
 /** Line being written. */
@@ -102,6 +103,55 @@ static void add_health(struct line *l, const vfront_result_t *r)
     add_numbers(l, "brightness_grey", (const double[1]){(double)h->brightness_grey[0]}, 1, 1.0);
 }
 
+/** What to do where there is no state yet. */
+static const char *hint_of(const vfront_result_t *r)
+{
+    if (r->nav.state != VFRONT_NAV_INITIALISING) return NULL;
+    if (r->tracks_count < FEW_TRACKS) return "no state yet: few tracks; light, texture, focus";
+    if (r->health.imu & VFRONT_IMU_MISSING) return "no state yet: no samples of the IMU";
+    return "no state yet: move the vehicle by 20 cm";
+}
+
+static void add_peers(struct line *l, const view_frame_t *f)
+{
+    add(l, RESERVE, "\"peers\":[");
+    for (int i = 0; i < f->peers; i++) {
+        add(l, RESERVE, "%s{", i ? "," : "");
+        add_text(l, "name", f->peer[i].name);
+        add_numbers(l, "trip_ms", &f->peer[i].trip_ms, 1, 1.0);
+        add_numbers(l, "clock_sigma_ms", &f->peer[i].clock_sigma_ms, 1, 1.0);
+        add(l, RESERVE, "\"is_armed\":%d}", f->peer[i].is_armed);
+    }
+    add(l, RESERVE, "],");
+}
+
+static void add_obstacles(struct line *l, const view_frame_t *f)
+{
+    if (!f->obstacles_cm) return;
+    add(l, RESERVE, "\"obstacles_cm\":[");
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) add(l, RESERVE, "%s%u", i ? "," : "", f->obstacles_cm[i]);
+    add(l, RESERVE, "],");
+}
+
+/** What is known of the place. */
+static void add_map(struct line *l, const vfront_result_t *r, const view_frame_t *f)
+{
+#if VFRONT_MAP
+    static const char *const state[] = {"none", "located", "not located", "without scale"};
+    if (r->map.state == VFRONT_MAP_NONE) return;
+    add(l, RESERVE, "\"keyframes\":%" PRIu32 ",\"loops\":%" PRIu32 ",", r->map.nodes, r->map.loops);
+    add_text(l, "map", state[r->map.state & 3u]);
+    add_numbers(l, "map_sigma", (const double[2]){r->map.sigma_m, DEGREES * r->map.sigma_rad}, 2, 1.0);
+    if (!f->map_local) return;
+    add_numbers(l, "map_local_m", f->map_local, 3, 1.0);
+    add_numbers(l, "map_local_deg", f->map_local + 3, 1, DEGREES);
+#else
+    (void)l;
+    (void)r;
+    (void)f;
+#endif
+}
+
 static void add_times(struct line *l, const view_t *v, const vfront_result_t *r)
 {
     add_numbers(l, "step_us", (const double[1]){(double)r->timing.step_us}, 1, 1.0);
@@ -152,12 +202,20 @@ static void add_tracks(struct line *l, const vfront_result_t *r)
     add(l, RESERVE / 2, "]");
 }
 
-size_t view_text(char *text, const view_t *v, const vfront_result_t *r, const view_frame_t *f, const int32_t size[3])
+size_t view_text(char *text, const view_t *v, const vfront_result_t *r, const view_frame_t *f, const int32_t size[2][3])
 {
     struct line l = {.text = text};
-    add(&l, RESERVE, "{\"frame\":%" PRIu64 ",\"t_s\":%.3f,\"picture\":[%" PRId32 ",%" PRId32 ",%" PRId32 "],", r->frame,
-        (double)r->t_mid_ns * 1e-9, size[0], size[1], size[2]);
+    add(&l, RESERVE, "{\"frame\":%" PRIu64 ",\"t_s\":%.3f,", r->frame, (double)r->t_mid_ns * 1e-9);
+    for (int i = 0; i < 2; i++)
+        add(&l, RESERVE, "\"picture%s\":[%" PRId32 ",%" PRId32 ",%" PRId32 "],", i ? "_1" : "", size[i][0], size[i][1],
+            size[i][2]);
+    add_numbers(&l, "sharpness", (const double[2]){view_sharpness(f->picture), view_sharpness(f->picture_1)}, 2, 1.0);
     add_text(&l, "links", f->links);
+    add_peers(&l, f);
+    add_text(&l, "waits", f->waits);
+    add_text(&l, "hint", f->waits ? NULL : hint_of(r));
+    add_obstacles(&l, f);
+    add_map(&l, r, f);
     add_state(&l, &r->nav, f);
     add_health(&l, r);
     add_times(&l, v, r);

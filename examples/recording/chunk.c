@@ -40,6 +40,6 @@ const char *chunk_read_head(const uint8_t head[CHUNK_HEAD_BYTES], chunk_t *c)
 const char *chunk_type_name(uint32_t type)
 {
     static const char *const name[] = {"unknown", "header",  "frame", "result", "fault", "event",
-                                       "imu",     "mavlink", "lost",  "end",    "ahead"};
+                                       "imu",     "mavlink", "lost",  "end",    "ahead", "map"};
     return name[type < sizeof name / sizeof *name ? type : 0];
 }

@@ -29,16 +29,17 @@
 
 /** What a chunk holds. A reader leaves out types that it does not know. */
 typedef enum chunk_type {
-    CHUNK_HEADER = 1,   /**< Config, rig, tuning (header.h). */
-    CHUNK_FRAME = 2,    /**< Frame as vfront_submit() was given it (frame.h). */
-    CHUNK_RESULT = 3,   /**< Status and digests of the frame before it (outcome.h). */
-    CHUNK_FAULT = 4,    /**< Text: faults that were put into the frame behind it. */
-    CHUNK_EVENT = 5,    /**< Text: what happened. */
-    CHUNK_IMU = 6,      /**< Samples as they came: u32 number; of each u64 time, six f64 (gyro, accelerometer). */
-    CHUNK_MAVLINK = 7,  /**< u8 link, u8 1: sent, 0: received; bytes of a message, or of what was read at once. */
-    CHUNK_LOST = 8,     /**< What was not recorded, as the buffer was full: u32 frames, u32 other chunks. */
-    CHUNK_END = 9,      /**< The recording was ended, not cut off: u32 frames, u32 frames lost. */
-    CHUNK_ANNOUNCE = 10 /**< On a bench: what comes beside the chunks (hil/announce.h). In no recording. */
+    CHUNK_HEADER = 1,    /**< Config, rig, tuning (header.h). */
+    CHUNK_FRAME = 2,     /**< Frame as vfront_submit() was given it (frame.h). */
+    CHUNK_RESULT = 3,    /**< Status and digests of the frame before it (outcome.h). */
+    CHUNK_FAULT = 4,     /**< Text: faults that were put into the frame behind it. */
+    CHUNK_EVENT = 5,     /**< Text: what happened. */
+    CHUNK_IMU = 6,       /**< Samples as they came: u32 number; of each u64 time, six f64 (gyro, accelerometer). */
+    CHUNK_MAVLINK = 7,   /**< u8 link, u8 1: sent, 0: received; bytes of a message, or of what was read at once. */
+    CHUNK_LOST = 8,      /**< What was not recorded, as the buffer was full: u32 frames, u32 other chunks. */
+    CHUNK_END = 9,       /**< The recording was ended, not cut off: u32 frames, u32 frames lost. */
+    CHUNK_ANNOUNCE = 10, /**< On a bench: what comes beside the chunks (hil/announce.h). In no recording. */
+    CHUNK_MAP = 11       /**< Image of the map that was loaded before the frame behind it (vfront_map_load()). */
 } chunk_type_t;
 
 /** Head of a chunk. */

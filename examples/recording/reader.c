@@ -20,10 +20,10 @@ struct position {
     uint64_t offset; /* of its head */
 };
 
-/** Frame: its chunk, and that of what came of it, or NO_CHUNK. */
+/** Frame: its chunk, that of what came of it and that of the map loaded before it, or NO_CHUNK. */
 #define NO_CHUNK UINT32_MAX
 struct frame_position {
-    uint32_t chunk, outcome;
+    uint32_t chunk, outcome, map;
 };
 
 struct reader {
@@ -36,8 +36,11 @@ struct reader {
     char trouble[160];                    /* "" none */
     int is_cut, ended;
     recording_header_t header;
+    uint32_t map;     /* chunk of a map behind the last frame, or NO_CHUNK */
     uint8_t *payload; /* of the chunk read last */
     size_t payload_room;
+    uint8_t *map_payload; /* of the map read last */
+    size_t map_room;
     recorded_frame_t recorded;
 };
 
@@ -95,7 +98,10 @@ static const char *add(reader_t *r, const chunk_t *c, uint64_t offset)
     r->position[r->chunks] = (struct position){*c, offset};
     struct frame_position *last = r->frames ? &r->frame[r->frames - 1] : NULL;
     if (c->type == CHUNK_FRAME) {
-        r->frame[r->frames++] = (struct frame_position){r->chunks, NO_CHUNK};
+        r->frame[r->frames++] = (struct frame_position){r->chunks, NO_CHUNK, r->map};
+        r->map = NO_CHUNK;
+    } else if (c->type == CHUNK_MAP) {
+        r->map = r->chunks;
     } else if (c->type == CHUNK_RESULT && last && last->outcome == NO_CHUNK && r->whole == NO_CHUNK) {
         last->outcome = r->chunks;
     } else if (c->type == CHUNK_LOST && r->whole == NO_CHUNK && lost_frames(r, c)) {
@@ -165,7 +171,7 @@ static const char *list_chunks(reader_t *r)
     uint64_t offset = RECORDING_MAGIC_BYTES;
     chunk_t c;
     const char *error = NULL;
-    r->whole = NO_CHUNK;
+    r->whole = r->map = NO_CHUNK;
     while (!error && next_head(r, offset, &c)) {
         error = add(r, &c, offset);
         offset += CHUNK_HEAD_BYTES + c.bytes;
@@ -212,6 +218,33 @@ const char *reader_frame(reader_t *r, uint32_t index, const recorded_frame_t **f
     error = frame_read(&r->recorded, &r->header.rig, payload, c.bytes);
     if (error) return fail(r, "frame %" PRIu32 ": %s", index, error);
     *frame = &r->recorded;
+    return NULL;
+}
+
+/** Exchanges the room of payloads for that of maps, so that a frame that was read stays. */
+static void swap_rooms(reader_t *r)
+{
+    uint8_t *payload = r->payload;
+    const size_t room = r->payload_room;
+    r->payload = r->map_payload;
+    r->payload_room = r->map_room;
+    r->map_payload = payload;
+    r->map_room = room;
+}
+
+const char *reader_map(reader_t *r, uint32_t index, const uint8_t **image, size_t *bytes)
+{
+    uint8_t *payload;
+    chunk_t c;
+    *image = NULL;
+    *bytes = 0;
+    if (index >= r->frames || r->frame[index].map == NO_CHUNK) return NULL;
+    swap_rooms(r);
+    const char *error = reader_chunk(r, r->frame[index].map, &c, &payload);
+    swap_rooms(r);
+    if (error) return error;
+    *image = payload;
+    *bytes = c.bytes;
     return NULL;
 }
 
@@ -284,6 +317,7 @@ void reader_close(reader_t *r)
     free(r->position);
     free(r->frame);
     free(r->payload);
+    free(r->map_payload);
     free(r);
 }
 

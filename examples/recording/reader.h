@@ -40,6 +40,9 @@ const char *reader_trouble(const reader_t *reader, int *is_cut);
 /** Frame `index`, valid until the next call. */
 const char *reader_frame(reader_t *reader, uint32_t index, const recorded_frame_t **frame);
 
+/** Image of the map that was loaded before frame `index`, valid until the next call that reads a chunk; NULL: none. */
+const char *reader_map(reader_t *reader, uint32_t index, const uint8_t **image, size_t *bytes);
+
 /** What came of frame `index`. has: 0 if the recording has none. */
 const char *reader_outcome(reader_t *reader, uint32_t index, outcome_t *outcome, int *has);
 

@@ -244,6 +244,11 @@ void recorder_result(recorder_t *r, uint64_t t_ns, vfront_status_t status, const
     put(r, CHUNK_RESULT, t_ns, payload, sizeof payload, NULL, 0);
 }
 
+void recorder_map(recorder_t *r, uint64_t t_ns, const void *image, size_t bytes)
+{
+    if (r) put(r, CHUNK_MAP, t_ns, image, bytes, NULL, 0);
+}
+
 void recorder_text(recorder_t *r, chunk_type_t type, uint64_t t_ns, const char *text)
 {
     if (r) put(r, type, t_ns, text, strlen(text), NULL, 0);

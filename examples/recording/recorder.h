@@ -40,6 +40,9 @@ void recorder_frame(recorder_t *recorder, const vfront_frame_t *frame, int after
 /** What came of it. result: NULL if it was refused. */
 void recorder_result(recorder_t *recorder, uint64_t t_ns, vfront_status_t status, const vfront_result_t *result);
 
+/** Image of a map that was loaded, before the frame from which on it is there. */
+void recorder_map(recorder_t *recorder, uint64_t t_ns, const void *image, size_t bytes);
+
 /** A text of CHUNK_FAULT or CHUNK_EVENT. */
 void recorder_text(recorder_t *recorder, chunk_type_t type, uint64_t t_ns, const char *text);
 

@@ -234,12 +234,27 @@ static int take(struct run *run, uint32_t index, const vfront_frame_t *frame, co
     return log_frame(run, index, frame->t_ns, "ok", result);
 }
 
+/** The map that was loaded before the frame, in the run that was recorded. */
+static vfront_status_t load_recorded_map(const struct run *run, uint32_t index, uint64_t t_ns)
+{
+    const uint8_t *image;
+    size_t bytes;
+    reader_t *reader = dataset_recording(run->dataset);
+    const char *error = reader ? reader_map(reader, index, &image, &bytes) : NULL;
+    if (error) message(CONTINUE, "%s", error);
+    if (!reader || error || !image) return VFRONT_OK;
+    recorder_map(run->recorder, t_ns, image, bytes);
+    return vfront_map_load(&vf, image, bytes);
+}
+
 /** One step. With --pairs each frame begins anew, and its result gets the number that it would have had. */
-static vfront_status_t run_step(const struct run *run, const vfront_frame_t *frame, const vfront_result_t **result)
+static vfront_status_t run_step(const struct run *run, uint32_t index, const vfront_frame_t *frame,
+                                const vfront_result_t **result)
 {
     static vfront_result_t numbered;
     const int anew = (run->options->pairs && run->summary.frames) || dataset_after_reset(run->dataset);
     vfront_status_t status = anew ? vfront_reset(&vf) : VFRONT_OK;
+    if (!status) status = load_recorded_map(run, index, frame->t_ns);
     recorder_frame(run->recorder, frame, anew);
     if (!status) status = vfront_step(&vf, frame, result);
     recorder_result(run->recorder, frame->t_ns, status, status ? NULL : *result);
@@ -261,7 +276,7 @@ static int compare(struct run *run, uint32_t index, vfront_status_t status, cons
 static int deliver(struct run *run, uint32_t index, const vfront_frame_t *frame)
 {
     const vfront_result_t *result = NULL;
-    const vfront_status_t status = run_step(run, frame, &result);
+    const vfront_status_t status = run_step(run, index, frame, &result);
     int code = compare(run, index, status, status ? NULL : result);
     if (code == CONTINUE) code = status ? refuse(run, index, frame->t_ns, status) : take(run, index, frame, result);
     const char *trouble = run->recorder_failed ? NULL : recorder_trouble(run->recorder);

@@ -145,13 +145,21 @@ def option_faults(companion, folder):
     hole.write_text("imu0:\n  gyroscope_noise_density: 1e-3\n")
     link = ("--link", f"file:{folder}/x")
     cases = [(2, "--link"), (2, "--nonsense", *link), (2, "--rate", "0", *link), (2, "--rate", "nan", *link), (2, "--origin", "91,0,0", *link), (2, "--set", "windows=1", *link),
-             (2, "--imu", "mine", *link), (2, "word", *link), (2, "--link", "none", *link), (2, "--link", "none", "--imu", "autopilot"), (2, "--fast", "--imu", "autopilot", *link), (3, "--link", "udp:nowhere"), (3, "--link", f"udp:127.0.0.1:9:{port}"),
+             (2, "--imu", "mine", *link), (2, "word", *link), (2, "--link", "none", *link), (2, "--link", "none", "--imu", "autopilot"), (2, "--fast", "--imu", "autopilot", *link), (2, "--view-name", "drone.local", *link), (3, "--view", "0", "--view-name", "a b", *link), (3, "--link", "udp:nowhere"), (3, "--link", f"udp:127.0.0.1:9:{port}"),
              (3, "--link", "serial:/dev/null:57600"), (3, "--key", str(folder / "nothing"), *link), (4, "--source", str(folder / "nothing"), *link), (4, "--rig", str(missing), *link), (4, "--rig", str(hole), *link), (2,)]
     for code, *words in cases:
         done = run(companion, *words, code=code)
         expect(done.stderr.count("companion: ") >= 1 and len(done.stderr.splitlines()) <= 2, f"{words}: {done.stderr!r}")
     expect("--link" in run(companion, "--help").stdout, "--help")
     expect("no link\n" in run(companion, "--source", SOURCE, "--fast", "--frames", "4", "--link", "none").stdout, "--link none")
+
+
+def alone(companion, replay, folder):
+    """Cameras without autopilot and IMU: a state by two cameras, and a page whose pictures it is for."""
+    subprocess.run([replay, "--set", "vio=0", "--frames", "20", "--quiet", "--record", str(folder / "pictures.vfr"), SOURCE], check=True, stdout=subprocess.DEVNULL)
+    done = run(companion, "--source", str(folder / "pictures.vfr"), "--fast", "--link", "none", "--view", "0")
+    states = re.search(r"frames 20, .* with a state (\d+)", done.stdout)
+    expect(states and int(states[1]) >= 15 and "a state by two cameras" in done.stderr, f"cameras alone: {done.stdout[:200]} {done.stderr[-300:]}")
 
 
 RIG = """body:
@@ -199,6 +207,25 @@ def files_to_begin_with(companion):
     values = {row[2]: float(row[3]) for row in px4} | {row[0]: float(row[1]) for row in ardupilot}
     for name, value in re.findall(r"`((?:EKF2|VISO)_\w+)` (\d+)", page):
         expect(values.get(name) == float(value), f"README has {name} {value}, the file {values.get(name)}")
+
+
+def messages_are_explained():
+    """HOVER.md has every message that is reported, in its own words."""
+    here = pathlib.Path(__file__).resolve().parents[2] / "examples/companion"
+    page, missing, words_seen = (here / "HOVER.md").read_text(), [], 0
+    for file in sorted(here.glob("*.c")):
+        text = file.read_text()
+        found = [re.sub(r"\\?%.*", "", m) for m in re.findall(r'"vision: (?:link %u:? )?([^"]*)"', text)]
+        if file.name == "health.c":
+            found += re.findall(r'"([^"%]*)"', text[text.index("word[HEALTH_WORDS]"):].split("};")[0])
+        if file.name == "trust.c":
+            found += re.findall(r'\[\] = "([^"]*)"', text) + re.findall(r'why = "([^"]*)"', text)
+        if file.name == "links.c":
+            found += re.findall(r'"((?:waits|goes on)[^"]*)"', text)
+        words_seen += len(found)
+        missing += [f"{file.name}: {words}" for words in found if words.strip(" :;,") and words.strip(" :;,") not in page]
+    expect(words_seen >= 40, f"{words_seen} messages are found in the sources")
+    expect(not missing, f"HOVER.md does not explain {missing}")
 
 
 def waits_for_a_camera(companion, folder):
@@ -345,14 +372,15 @@ def standing(replay, folder):
 def with_the_autopilots_imu(companion, replay, folder):
     """ArduPilot's RAW_IMU is asked for, and is the IMU: its resolution is in the noise, its filter's delay taken off. Another companion and signed messages are named."""
     pilot, draw = Autopilot(kind=3), random.Random(4)
-    words = [companion, "--source", str(standing(replay, folder)), "--link", f"udp:127.0.0.1:{pilot.port}", "--imu", "autopilot", "--quiet", "--slow", str(SLOW)]
+    words = [companion, "--source", str(standing(replay, folder)), "--link", f"udp:127.0.0.1:{pilot.port}", "--imu", "autopilot", "--quiet", "--slow", str(SLOW), "--view", "0"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    end, sent, rival, signs = time.monotonic() + 60.0, 0, mav.MAVLink(None, srcSystem=1, srcComponent=197), mav.MAVLink(None, srcSystem=1, srcComponent=1)
+    first = time.monotonic() + 1.5 * SLOW # the page has the cameras from the first second on, until the first sample
+    end, sent, rival, signs = time.monotonic() + 60.0 + 1.5 * SLOW, 0, mav.MAVLink(None, srcSystem=1, srcComponent=197), mav.MAVLink(None, srcSystem=1, srcComponent=1)
     signs.signing.secret_key, signs.signing.link_id, signs.signing.timestamp, signs.signing.sign_outgoing = b"k" * 32, 0, 1, True
     while time.monotonic() < end and len(pilot.of("ODOMETRY")) < 15 and process.poll() is None:
         pilot.turn()
         now_us = pilot.now() // 1000
-        if any(m.command == 511 and m.param1 == 27 for _, m in pilot.of("COMMAND_LONG")) and now_us >= sent + 5000:
+        if any(m.command == 511 and m.param1 == 27 for _, m in pilot.of("COMMAND_LONG")) and now_us >= sent + 5000 and time.monotonic() >= first:
             sent = now_us
             pilot.send(mav.MAVLink_raw_imu_message(now_us, draw.randint(-3, 3), draw.randint(-3, 3), -1000 + draw.randint(-3, 3), draw.randint(-2, 2), draw.randint(-2, 2),
                                                    draw.randint(-2, 2), 0, 0, 0))
@@ -463,8 +491,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         against_replay(companion, replay, pathlib.Path(folder))
         option_faults(companion, pathlib.Path(folder))
+        alone(companion, replay, pathlib.Path(folder))
         rigs_with_holes(companion, pathlib.Path(folder))
         files_to_begin_with(companion)
+        messages_are_explained()
         waits_for_a_camera(companion, pathlib.Path(folder))
         goes_on(companion, pathlib.Path(folder))
         with_the_autopilots_imu(companion, replay, pathlib.Path(folder))

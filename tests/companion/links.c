@@ -39,6 +39,9 @@ static struct pilot {
     uint64_t waiting_ns[8];
     int got[512];
     mavlink_message_t odometry;
+    double wire_bytes_s;             /* of a slow line behind a bridge that takes all at once; 0: none */
+    uint64_t wire_ns;                /* when its last byte is out */
+    uint64_t back_ns;                /* time in queues of what it sends */
     uint64_t youngest_ns, oldest_ns; /* ages of ODOMETRY as it came */
     mavlink_message_t value, ack;    /* last PARAM_VALUE, COMMAND_ACK */
 } pilot;
@@ -100,9 +103,29 @@ static void pilot_takes(const mavlink_message_t *m, uint64_t now_ns)
         pilot.waiting[i] = *m;
         pilot.waiting[i].system = 0; /* it is from the autopilot */
         pilot.waiting[i].as.timesync.tc1[0] = (int64_t)(now_ns + pilot.ahead_ns + pilot.trip_ns / 2);
-        pilot.waiting_ns[i] = now_ns + pilot.trip_ns;
+        pilot.waiting_ns[i] = now_ns + pilot.trip_ns + pilot.back_ns;
         return;
     }
+}
+
+/* A line behind a bridge: messages leave it one after the other, as slowly as it is. */
+static mavlink_message_t on_wire[1024];
+static uint64_t on_wire_ns[1024];
+static size_t wire_in, wire_out;
+
+static void wire_takes(const mavlink_message_t *m, size_t bytes, uint64_t now_ns)
+{
+    const uint64_t from_ns = pilot.wire_ns > now_ns ? pilot.wire_ns : now_ns;
+    pilot.wire_ns = from_ns + (uint64_t)((double)bytes / pilot.wire_bytes_s * 1e9);
+    assert_true(wire_in - wire_out < 1024);
+    on_wire[wire_in % 1024] = *m;
+    on_wire_ns[wire_in++ % 1024] = pilot.wire_ns;
+}
+
+static void wire_gives(uint64_t now_ns)
+{
+    for (; wire_out != wire_in && now_ns >= on_wire_ns[wire_out % 1024]; wire_out++)
+        pilot_takes(&on_wire[wire_out % 1024], now_ns);
 }
 
 static void pilot_turns(uint64_t now_ns)
@@ -115,8 +138,14 @@ static void pilot_turns(uint64_t now_ns)
                                    &pilot.peer_bytes);
         if (n <= 0) break;
         const uint8_t *rest = bytes;
-        for (size_t left = (size_t)n; mavlink_parse(&pilot.parser, &rest, &left, &m);) pilot_takes(&m, now_ns);
+        for (size_t left = (size_t)n; mavlink_parse(&pilot.parser, &rest, &left, &m);) {
+            if (pilot.wire_bytes_s > 0.0)
+                wire_takes(&m, (size_t)n, now_ns);
+            else
+                pilot_takes(&m, now_ns);
+        }
     }
+    wire_gives(now_ns);
     if (!pilot.peer.sin_port) return;
     pilot.peer_bytes = sizeof pilot.peer;
     for (int i = 0; i < 8; i++) {
@@ -433,11 +462,224 @@ static void test_summary(void **state)
     end();
 }
 
+/** 40 states a second to ArduPilot, from one time to another [ms]. */
+static void send_states(uint64_t from_ms, uint64_t to_ms)
+{
+    for (uint64_t ms = from_ms; ms < to_ms; ms += 25) {
+        mavlink_message_t m = {.id = MAVLINK_ODOMETRY};
+        m.as.odometry.time_usec[0] = ms * 1000u - 12000u;
+        m.as.odometry.pose_covariance[20] = m.as.odometry.velocity_covariance[20] = 1.0f;
+        m.as.odometry.quality[0] = 80; /* a whole message: 244 bytes */
+        links_send(&links, &m);
+        pass(ms, ms + 25);
+    }
+}
+
+/** A line of 57,600 baud behind a bridge, whose queue this machine does not see: fewer states go, so that none is old,
+ *  and that is reported. A queue on the way back alone, or a fast line, holds nothing back. */
+static void test_bridge(void **state)
+{
+    char text[LINKS_SUMMARY];
+    (void)state;
+    begin(3);
+    wire_in = wire_out = 0;
+    pilot.wire_bytes_s = 5760.0;
+    pass(1000, 4000);
+    send_states(4000, 6000);
+    pilot.oldest_ns = 0;
+    pilot.got[MAVLINK_ODOMETRY] = 0;
+    send_states(6000, 36000);
+    print_message("57,600 baud behind a bridge: %.1f of 40 Hz, %.0f ms old at most\n",
+                  pilot.got[MAVLINK_ODOMETRY] / 30.0, 1e-6 * (double)pilot.oldest_ns);
+    REQUIRE(pilot.oldest_ns < 350 * MS && pilot.got[MAVLINK_ODOMETRY] >= 30 * 12, "%.0f ms old at most, %.1f Hz ",
+            1e-6 * (double)pilot.oldest_ns, pilot.got[MAVLINK_ODOMETRY] / 30.0);
+    assert_int_equal(count_of("link 1: "), 1); /* "10 of 16 Hz": of 5 s in which states began */
+    links_summary(&links, text);
+    assert_non_null(strstr(text, "of 40 Hz"));
+    mavlink_message_t failure = {.id = MAVLINK_ODOMETRY};
+    failure.as.odometry.quality[0] = -1;
+    failure.as.odometry.time_usec[0] = 36000000u;
+    links.peer[0].uplink.credit = 0.0;
+    const int got = pilot.got[MAVLINK_ODOMETRY];
+    links_send(&links, &failure);
+    pass(36000, 36500);
+    assert_true(pilot.got[MAVLINK_ODOMETRY] > got && pilot.odometry.as.odometry.quality[0] == -1);
+    pilot.wire_bytes_s = 92160.0; /* the line is a fast one again */
+    send_states(36500, 60000);
+    pilot.got[MAVLINK_ODOMETRY] = 0;
+    send_states(60000, 65000);
+    assert_in_range(pilot.got[MAVLINK_ODOMETRY], 190, 201);
+    end();
+    begin(3);
+    wire_in = wire_out = 0;
+    pilot.wire_bytes_s = 92160.0;
+    pass(1000, 4000);
+    send_states(4000, 10000);
+    pilot.back_ns = 400 * MS; /* its own streams fill the way back */
+    pilot.got[MAVLINK_ODOMETRY] = 0;
+    send_states(10000, 40000);
+    assert_in_range(pilot.got[MAVLINK_ODOMETRY], 1150, 1201);
+    assert_int_equal(count_of(" Hz"), 0);
+    links.peer[0].uplink.frame_s = 0.08; /* as on a slow serial line of this machine: TIMESYNC waits for a state */
+    links.peer[0].uplink.queue_s = 0.0;
+    pilot.back_ns = 0;
+    pilot.got[MAVLINK_ODOMETRY] = 0;
+    for (uint64_t ms = 40000; ms < 50000; ms += 25) {
+        if (ms % 500 == 0) pilot.wire_ns = (ms + 70) * MS;
+        send_states(ms, ms + 25);
+    }
+    assert_in_range(pilot.got[MAVLINK_ODOMETRY], 380, 401);
+    end();
+}
+
+/* ---- the map's link ---------------------------------------------------------------------------------------------- */
+
+/** A turn about z by an angle. */
+static void about_z(double R[9], double angle)
+{
+    const double by[9] = {cos(angle), -sin(angle), 0.0, sin(angle), cos(angle), 0.0, 0.0, 0.0, 1.0};
+    memcpy(R, by, sizeof by);
+}
+
+static double draw(void) { return 10.0 * ((double)(roll64() >> 11) / 9007199254740992.0 - 0.5); }
+
+/** A local frame and a map of chance; whether both take a point of the odometry frame to the same place. */
+static void check_place(const map_frame_t *f, const odometry_frame_t *local, const vfront_map_t *map)
+{
+    double turn[9], odom[3], at_local[3], at_map[3], R_map[9];
+    about_z(R_map, 2.0 * atan2(map->q_map_odom[3], map->q_map_odom[0]));
+    about_z(turn, f->euler_rad[2]);
+    for (int i = 0; i < 3; i++) odom[i] = draw();
+    for (int i = 0; i < 3; i++) {
+        at_local[i] = local->start.position_m[i];
+        at_map[i] = map->t_map_odom_m[i];
+        for (int k = 0; k < 3; k++) {
+            at_local[i] += local->R_local_odom[3 * i + k] * (odom[k] - local->first_m[k]);
+            at_map[i] += R_map[3 * i + k] * odom[k];
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        double place = f->position_m[i];
+        for (int k = 0; k < 3; k++) place += turn[3 * i + k] * at_local[k];
+        assert_true(fabs(place - (i ? -1.0 : 1.0) * at_map[i]) < 1e-9);
+    }
+    assert_true(fabs(f->euler_rad[0]) < 1e-9 && fabs(f->euler_rad[1]) < 1e-9);
+}
+
+static void draw_frames(odometry_frame_t *local, vfront_map_t *map)
+{
+    const double yaw = draw(), half = draw(), c = cos(yaw), s = sin(yaw);
+    const double R[9] = {c, -s, 0.0, -s, -c, 0.0, 0.0, 0.0, -1.0};
+    memset(local, 0, sizeof *local);
+    memset(map, 0, sizeof *map);
+    local->is_set = 1;
+    memcpy(local->R_local_odom, R, sizeof R);
+    for (int i = 0; i < 3; i++) {
+        local->start.position_m[i] = draw();
+        local->first_m[i] = draw();
+        map->t_map_odom_m[i] = draw();
+    }
+    map->q_map_odom[0] = cos(half);
+    map->q_map_odom[3] = sin(half);
+    map->state = VFRONT_MAP_GOOD;
+}
+
+static int map_got[512];
+static mavlink_message_t map_offset;
+
+static void mission_turns(int fd, mavlink_parser_t *parser)
+{
+    uint8_t bytes[2048];
+    mavlink_message_t m;
+    for (ssize_t n; (n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0;) {
+        const uint8_t *rest = bytes;
+        for (size_t left = (size_t)n; mavlink_parse(parser, &rest, &left, &m);) {
+            map_got[m.id]++;
+            if (m.id == MAVLINK_LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET) map_offset = m;
+        }
+    }
+}
+
+/** Where the local frame lies in the map: to its own link alone, five times a second and at a jump; nothing else goes
+ *  there but signs of life and texts, and nothing that comes from there is taken. */
+static void test_map(void **state)
+{
+    const peer_settings_t settings = {.system = 1, .component = 1, .is_map = 1};
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, back;
+    socklen_t bytes = sizeof a;
+    static mavlink_parser_t parser;
+    uint8_t frame[MAVLINK_FRAME_MAX];
+    vfront_map_t map;
+    map_frame_t f;
+    char spec[64], text[LINKS_SUMMARY];
+    (void)state;
+    memset(map_got, 0, sizeof map_got);
+    begin(3);
+    const int fd = socket(AF_INET, SOCK_DGRAM, 0);
+    assert_true(fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof a) == 0);
+    assert_true(getsockname(fd, (struct sockaddr *)&a, &bytes) == 0);
+    snprintf(spec, sizeof spec, "udp:127.0.0.1:%u", ntohs(a.sin_port));
+    assert_null(links_open(&links, spec, &settings));
+    pass(1000, 1500);
+    bytes = sizeof back;
+    assert_true(recvfrom(fd, frame, sizeof frame, 0, (struct sockaddr *)&back, &bytes) > 0);
+    assert_int_equal(links_map(&links, &map, 0, &f), 0); /* no local frame yet */
+    for (int i = 0; i < 1000; i++) {
+        draw_frames(&links.sender.frame, &map);
+        assert_int_equal(links_map(&links, &map, 1500 * MS, &f), 1);
+        check_place(&f, &links.sender.frame, &map);
+    }
+    pass(1500, 2000);
+    mission_turns(fd, &parser);
+    memset(map_got, 0, sizeof map_got);
+    for (uint64_t ms = 2000; ms < 12000; ms++) {
+        mavlink_message_t m = {.id = ms % 2 ? MAVLINK_HEARTBEAT : MAVLINK_ATTITUDE, .system = 1, .component = 1};
+        if (ms % 2) m.as.heartbeat.autopilot[0] = 12;
+        if (ms % 10 < 2)
+            assert_true(sendto(fd, frame, mavlink_encode(frame, &m), 0, (struct sockaddr *)&back, bytes) > 0);
+        if (ms % 33 == 0) links_map(&links, &map, ms * MS, &f);
+        if (ms % 25 == 0) {
+            m = (mavlink_message_t){.id = MAVLINK_ODOMETRY};
+            m.as.odometry.time_usec[0] = ms * 1000u - 12000u;
+            links_send(&links, &m);
+        }
+        pass(ms, ms + 1);
+        mission_turns(fd, &parser);
+    }
+    REQUIRE(map_got[MAVLINK_LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET] >= 40 &&
+                map_got[MAVLINK_LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET] <= 51,
+            "%d times ", map_got[MAVLINK_LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET]);
+    assert_true(fabs((double)map_offset.as.frame_offset.x[0] - f.position_m[0]) < 1e-5);
+    assert_true(fabs((double)map_offset.as.frame_offset.yaw[0] - f.euler_rad[2]) < 1e-5);
+    assert_true(map_got[MAVLINK_HEARTBEAT] >= 9 && map_got[MAVLINK_ODOMETRY] == 0 && map_got[MAVLINK_TIMESYNC] == 0 &&
+                map_got[MAVLINK_COMMAND_LONG] == 0);
+    assert_true(pilot.got[MAVLINK_LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET] == 0 && pilot.got[MAVLINK_ODOMETRY] > 300);
+    assert_true(!links.peer[1].has_autopilot && links.peer[1].attitude.count == 0 && count_of("link 2") == 0);
+    links_summary(&links, text);
+    assert_non_null(strstr(text, "link 2: gets the place in the map"));
+    map_got[MAVLINK_LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET] = 0;
+    map.t_map_odom_m[1] += 0.5; /* a loop moved it: at once */
+    links_map(&links, &map, 12001 * MS, &f);
+    map.t_map_odom_m[1] += 0.5;
+    links_map(&links, &map, 12002 * MS, &f);
+    links_map(&links, &map, 12003 * MS, &f);
+    pass(12000, 12010);
+    mission_turns(fd, &parser);
+    assert_in_range(map_got[MAVLINK_LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET], 1, 2);
+    assert_true(fabs((double)map_offset.as.frame_offset.y[0] - f.position_m[1]) < 1e-5);
+    map.state = VFRONT_MAP_LOST;
+    assert_int_equal(links_map(&links, &map, 12010 * MS, &f), 0);
+    links_summary(&links, text);
+    assert_non_null(strstr(text, "link 2: not located in the map"));
+    close(fd);
+    end();
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_silence), cmocka_unit_test(test_jump),
-                                       cmocka_unit_test(test_texts),   cmocka_unit_test(test_orders),
-                                       cmocka_unit_test(test_origin),  cmocka_unit_test(test_frames),
-                                       cmocka_unit_test(test_summary)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_silence), cmocka_unit_test(test_jump),   cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_orders),  cmocka_unit_test(test_origin), cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_summary), cmocka_unit_test(test_map),    cmocka_unit_test(test_bridge)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

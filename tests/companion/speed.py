@@ -49,7 +49,7 @@ def fly(companion, file, words, is_watched):
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     stop, seen, thread = threading.Event(), [], None
     if is_watched:
-        port = next((int(found[1]) for found in (re.search(r"--view: port (\d+)", line) for line in process.stderr) if found), None)
+        port = next((int(found[1]) for found in (re.search(r"--view: http://[^/]*:(\d+)/", line) for line in process.stderr) if found), None)
         thread = threading.Thread(target=look_on, args=(port, stop, seen))
         thread.start()
     said, errors = process.communicate()

@@ -38,7 +38,7 @@ static int open_view(void **state)
     memset(&view, 0, sizeof view);
     memset(&result, 0, sizeof result);
     now_ns = 1000000000u;
-    return view_open(&view, "0") != NULL;
+    return view_open(&view, "0", "Drone.local") != NULL;
 }
 
 static int close_view(void **state)
@@ -447,15 +447,128 @@ static void connections_are_few(void **state)
     }
     fd[VIEW_CLIENTS] = connect_client();
     assert_true(is_closed(fd[VIEW_CLIENTS]));
+    close(fd[VIEW_CLIENTS]);
     for (int i = 0; i < VIEW_CLIENTS; i++) assert_false(is_closed(fd[i]));
     now_ns += VIEW_IDLE_NS - 1;
     assert_false(is_closed(fd[0]));
     now_ns += 1;
     for (int i = 0; i < VIEW_CLIENTS; i++) assert_true(is_closed(fd[i]));
-    for (int i = 0; i <= VIEW_CLIENTS; i++) close(fd[i]);
+    for (int i = 0; i < VIEW_CLIENTS; i++) close(fd[i]);
     const int next = connect_client();
     ask(next, "GET / HTTP/1.1\r\n\r\n");
     close(next);
+}
+
+/** Clients that hold all places with a byte now and then give way, the slowest first; one that is served does not. */
+static void slow_clients_give_way(void **state)
+{
+    (void)state;
+    int fd[VIEW_CLIENTS];
+    const int yes = 1;
+    for (int i = 0; i < VIEW_CLIENTS; i++) {
+        fd[i] = connect_client();
+        setsockopt(fd[i], IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+        view_service(&view, now_ns);
+    }
+    for (uint64_t at_ns = 0; at_ns < VIEW_SLOW_NS; at_ns += VIEW_SLOW_NS / 4, now_ns += VIEW_SLOW_NS / 4) {
+        for (int i = 0; i < VIEW_CLIENTS - 1; i++) assert_int_equal(send(fd[i], "G", 1, MSG_NOSIGNAL), 1);
+        ask(fd[VIEW_CLIENTS - 1], "GET / HTTP/1.1\r\n\r\n"); /* it has a place, and is never slow */
+    }
+    for (int k = 0; k < VIEW_CLIENTS - 1; k++) {
+        const int next = connect_client();
+        ask(next, "GET / HTTP/1.1\r\n\r\n");
+        ask(fd[VIEW_CLIENTS - 1], "GET / HTTP/1.1\r\n\r\n");
+        close(next);
+        view_service(&view, now_ns);
+    }
+    int closed = 0;
+    for (int i = 0; i < VIEW_CLIENTS - 1; i++) {
+        closed += is_closed(fd[i]);
+        close(fd[i]);
+    }
+    assert_int_equal(closed, 1); /* the place of the first was enough for all that came */
+    ask(fd[VIEW_CLIENTS - 1], "GET / HTTP/1.1\r\n\r\n");
+    close(fd[VIEW_CLIENTS - 1]);
+}
+
+/** The page is given by the name that was set, and its address is for people. */
+static void names_are_known(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"drone.local", "DRONE.LOCAL:80", "Drone.local:12345"};
+    static const char *const bad[] = {"drone.local.place", "drone", "adrone.local", "drone.localx:80"};
+    char request[128], url[VIEW_URL], wanted[VIEW_URL];
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        const int fd = connect_client();
+        snprintf(request, sizeof request, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", good[i]);
+        ask(fd, request);
+        assert_int_equal(strncmp(answer, "HTTP/1.1 200 ", 13), 0);
+        close(fd);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        const int fd = connect_client();
+        snprintf(request, sizeof request, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", bad[i]);
+        ask(fd, request);
+        assert_int_equal(strncmp(answer, "HTTP/1.1 403 ", 13), 0);
+        close(fd);
+    }
+    view_url(&view, url);
+    snprintf(wanted, sizeof wanted, "http://Drone.local:%d/", view.port);
+    assert_string_equal(url, wanted);
+    view.name[0] = '\0';
+    view_url(&view, url);
+    snprintf(wanted, sizeof wanted, "http://127.0.0.1:%d/", view.port);
+    assert_string_equal(url, wanted);
+    static view_t all;
+    assert_null(view_open(&all, "0.0.0.0:0", NULL));
+    view_url(&all, url);
+    assert_null(strstr(url, "//0.0.0.0"));
+    view_close(&all);
+}
+
+/** Second picture, clocks, obstacles, what is waited for, and a hint while there is no state. */
+static void company_is_shown(void **state)
+{
+    (void)state;
+    static uint16_t cm[VFRONT_OBSTACLE_BINS];
+    for (int i = 0; i < VFRONT_OBSTACLE_BINS; i++) cm[i] = (uint16_t)(100 + i);
+    for (int y = 0; y < HEIGHT; y++)
+        for (int x = 0; x < WIDTH; x++) grey[y][x] = (uint8_t)(x % 2 ? 90 : 100);
+    const vfront_picture_t first = picture_of(grey, 640, 400, 1, VFRONT_GREY8),
+                           second = picture_of(grey, 640, 400, 1, VFRONT_GREY8);
+    const view_peer_t peer[2] = {{.name = "PX4", .is_armed = 1, .trip_ms = 2.5, .clock_sigma_ms = 0.25},
+                                 {.name = "ArduPilot", .trip_ms = 3.0, .clock_sigma_ms = (double)NAN}};
+    view_frame_t frame = {.picture = &first, .picture_1 = &second, .peer = peer, .peers = 2, .obstacles_cm = cm};
+    result.nav.state = VFRONT_NAV_INITIALISING;
+    result.tracks_count = 100;
+    view_update(&view, &result, &frame, now_ns);
+    const int fd = connect_client();
+    const char *json = ask(fd, "GET /now HTTP/1.1\r\n\r\n");
+    const uint8_t *out = check_json(json);
+    assert_true(number(json, "picture", 0) == 640.0 && number(json, "picture_1", 0) == 320.0 &&
+                number(json, "picture_1", 1) == 200.0 && number(json, "picture_1", 2) == 2.0);
+    assert_int_equal((const char *)out + 640 * 400 + 320 * 200 - answer, answer_bytes);
+    assert_int_equal(out[640 * 400], 95);
+    assert_true(number(json, "sharpness", 0) == 20.0 && number(json, "sharpness", 1) == 20.0);
+    assert_true(number(json, "obstacles_cm", 71) == 171.0);
+    assert_non_null(strstr(json, "\"peers\":[{\"name\":\"PX4\",\"trip_ms\":[2.5],\"clock_sigma_ms\":[0.25],"
+                                 "\"is_armed\":1},{\"name\":\"ArduPilot\",\"trip_ms\":[3],\"clock_sigma_ms\":[null]"));
+    assert_non_null(strstr(json, "\"hint\":\"no state yet: move the vehicle by 20 cm\""));
+    result.health.imu = VFRONT_IMU_MISSING;
+    view_update(&view, &result, &frame, now_ns);
+    assert_non_null(strstr(ask(fd, "GET /now HTTP/1.1\r\n\r\n"), "\"hint\":\"no state yet: no samples of the IMU\""));
+    result.tracks_count = 3;
+    view_update(&view, &result, &frame, now_ns);
+    assert_non_null(strstr(ask(fd, "GET /now HTTP/1.1\r\n\r\n"), "\"hint\":\"no state yet: few tracks"));
+    frame = (view_frame_t){.waits = "a camera"};
+    view_update(&view, &result, &frame, now_ns);
+    json = ask(fd, "GET /now HTTP/1.1\r\n\r\n");
+    assert_int_equal((const char *)check_json(json) - answer, answer_bytes);
+    assert_non_null(strstr(json, "\"waits\":\"a camera\""));
+    assert_non_null(strstr(json, "\"hint\":\"\""));
+    assert_null(strstr(json, "obstacles_cm"));
+    assert_true(isnan(number(json, "sharpness", 0)));
+    close(fd);
 }
 
 /** Clients that send a byte now and then do not keep others out: a request has its time. */
@@ -515,14 +628,17 @@ static void listen_addresses_are_checked(void **state)
     static const char *const bad[] = {"",        "x",  "70000000", "65536",      ":80",       "host:80",
                                       "1.2.3:x", "-1", "[::1:80",  "127.0.0.1:", "127.0.0.1", "80:80:80"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const char *error = view_open(&other, bad[i]);
+        const char *error = view_open(&other, bad[i], NULL);
         if (!error) print_error("%s was taken\n", bad[i]);
         assert_non_null(error);
         assert_false(other.is_open);
     }
     char taken[32];
     snprintf(taken, sizeof taken, "127.0.0.1:%d", view.port);
-    assert_non_null(strstr(view_open(&other, taken), "in use"));
+    assert_non_null(strstr(view_open(&other, taken, NULL), "in use"));
+    static const char *const bad_names[] = {"", "a b", "a\r\nb", "a/b", "[::1]", "http:"};
+    for (size_t i = 0; i < sizeof bad_names / sizeof *bad_names; i++)
+        assert_non_null(strstr(view_open(&other, "0", bad_names[i]), "--view-name"));
     assert_false(view_is_due(&other, &result, now_ns)); /* not open: all calls do nothing */
     view_service(&other, now_ns);
     view_close(&other);
@@ -543,6 +659,9 @@ int main(void)
         TEST(bad_requests_are_refused),
         TEST(connections_are_few),
         TEST(slow_clients_are_dropped),
+        TEST(slow_clients_give_way),
+        TEST(names_are_known),
+        TEST(company_is_shown),
         TEST(chance_is_survived),
         TEST(listen_addresses_are_checked),
     };

@@ -22,7 +22,7 @@ settings() { # of the library in folder $1
 for b in "$build" "$small"; do run "$make" -s BUILD="$b" $(settings "$b") DESTDIR="$dir" install; done
 mv "$root" "$dir/moved" && root=$dir/moved # everything is found from where it lies
 lib=$root/lib/libvfront.a
-for f in px4.params ardupilot.parm rig.yaml companion.service; do cmp -s "examples/companion/$f" "$root/share/vfront/$f" || fail "share/vfront/$f is not there"; done
+for f in px4.params ardupilot.parm rig.yaml companion.service HOVER.md; do cmp -s "examples/companion/$f" "$root/share/vfront/$f" || fail "share/vfront/$f is not there"; done
 libs=$(sed -n 's/^Libs.private: //p' "$root/lib/pkgconfig/vfront.pc")
 [ -n "$libs" ] || fail "vfront.pc has no Libs.private"
 
