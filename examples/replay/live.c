@@ -121,7 +121,7 @@ void live_begin(void)
 
 const char *live_view_open(const char *where)
 {
-    const char *error = view_open(&view, where);
+    const char *error = view_open(&view, where, NULL);
     if (!error) message(CONTINUE, "--view: port %d", view.port);
     return error;
 }
