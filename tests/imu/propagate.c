@@ -369,7 +369,7 @@ static void circle(void **state)
         const double q[4] = {cos(x / 2) * cos(bank / 2), cos(x / 2) * sin(bank / 2), sin(x / 2) * sin(bank / 2),
                              sin(x / 2) * cos(bank / 2)};
         for (int k = 0; k < 4; k++) raise_worst(&worst, out.q_odom_imu[k] - q[k]);
-        assert_true(out.t_ns == to && out.flags == 0 && out.reserved == 0);
+        assert_true(out.t_ns == to && out.flags == 0 && out.protection == VFRONT_PROTECTION_NO_STATE);
     }
     print_message("circles: worst error %.2g\n", worst);
     assert_true(worst < 1e-8);
