@@ -82,7 +82,7 @@ static const char *open_course(struct dataset *d, const char *where, const cours
     if (error)
         return dataset_fail(
             "%s: not a folder, and no recording (.vfr); as a trajectory, lines `t [s] px py pz qx qy qz qw`: %s%s",
-            where, error, is_video(where) ? ". Videos need a program with GStreamer: replay" : "");
+            where, error, is_video(where) ? ". Of a video give a folder of its pictures" : "");
     course_rig(d->course, &d->rig);
     d->rig.cameras = cameras < d->rig.cameras ? cameras : d->rig.cameras;
     for (int32_t i = 0; i < d->rig.cameras; i++) {

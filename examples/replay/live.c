@@ -81,8 +81,10 @@ static const char *open_live(void **of, const char *where, const char *calibrati
     const char *error = source_open(&l->source, &settings);
     if (!error) error = source_start(l->source, NULL);
     if (error) {
+        char text[512];
+        message_print(text, sizeof text, "%s%s", error, is_file ? "; a folder of its pictures will do, too" : "");
         close_live(l);
-        return error;
+        return message_text("%s", text);
     }
     const char *note = source_fault(l->source);
     if (note) message(CONTINUE, "%s", note);

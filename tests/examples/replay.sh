@@ -527,7 +527,7 @@ check 'the baseline of TUM-VI' once 'baseline     0.10000 m'
 check 'the IMU of TUM-VI has no noise' once 'gyro         used, that of an IMU$'
 check 'no ground truth of TUM-VI' once '3 frames with ground truth, 2 m'
 mkdir nothing && expect 1 'nothing: no PNG, JPEG, BMP, PGM or PPM picture .* Known are folders with mav0 .*, image_0 .*, rgb.txt .*, left and right' nothing
-touch film.MP4 && expect 1 'film.MP4: .* Of a video give a folder of its pictures' film.MP4
+touch film.MP4 && expect 1 'film.MP4: gst: .*; a folder of its pictures will do, too' film.MP4
 
 # Calibration of ROS and OpenCV: a pair 0.12 m apart, by rectification and by R and T; what is not known is named.
 mv twin/right/4.pgm twin/right/3.pgm

@@ -40,6 +40,9 @@ class Stage:
     def close(self):
         for name in ("dev", "sys", "proc"):
             subprocess.run(["umount", "-l", str(self.root / name)], check=False)
+            if os.path.ismount(self.root / name):  # what is mounted must not be removed with the folder
+                print(f"dockerfile: {self.root / name} cannot be unmounted: the folder stays", flush=True)
+                os._exit(1)
 
     def path(self, name):
         return self.root / os.path.join(self.folder, name).lstrip("/")
