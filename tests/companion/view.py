@@ -146,7 +146,7 @@ def in_flight(companion, source, folder, proxy, keep):
             expect(re.match(r"quality \d+$", text["quality"]), f"the quality is {text['quality']!r}")
             for name in ("position [m]", "velocity [m/s]", "roll, pitch, yaw [deg]", "gyro bias [deg/s]"):
                 expect(re.search(re.escape(name) + r"(\s+-?\d+\.\d+){6}", text["values"]), f"no line {name!r} of six numbers in {text['values']!r}")
-            expect(re.search(r"TRACKING, [1-9]\d+ alive", text["health"]) and "landmarks" in text["health"], f"health is {text['health']!r}")
+            expect(re.search(r"(TRACKING|DEGRADED), [1-9]\d+ alive", text["health"]) and "landmarks" in text["health"], f"health is {text['health']!r}")
             expect(re.search(r"[1-9]\d* steps", text["timesname"]), "no steps are counted")
             expect(not {"picture", "picture_1", "path", "times"} & set(empty), f"nothing is drawn in {empty}")
         for name, size in SIZES.items():
