@@ -288,7 +288,7 @@ check 'state.csv: not all rows have the columns of the first' columns_agree stat
 check 'the first state is not that of the table' awk -F, -v s="$(sed -n 's/.*first one after \([0-9.]*\) s; began anew 0 times/\1/p' out.txt)" '
     $3 == "good" {found = 1; exit} NR > 1 {n++} END {exit !found || (s - n / 30) ^ 2 > 0.0001}' state/state.csv
 check 'the state is no source of predictions' awk -F, 'NR > 1 {seen[$2]++} END {exit !(seen["state rotation"] + seen["state"] > 20) || seen["?"]}' state/prediction.csv
-check 'a frame without a state has one' rows state/state.csv '($3 == "good") == ($11 != "") && NF == 43'
+check 'a frame without a state has one' rows state/state.csv '($3 == "good") == ($11 != "") && NF == 53'
 check 'trajectory_state.txt has not a line a state' size_is state/trajectory_state.txt "$(grep -c ,good, state/state.csv)"
 check 'ground truth of states has not a line a state' size_is state/truth_state.txt "$(grep -c ,good, state/state.csv)"
 check 'no attitude of unit length' rows state/state.csv '$3 != "good" || ((v = $17 ^ 2 + $18 ^ 2 + $19 ^ 2 + $20 ^ 2) > 0.999999999 && v < 1.000000001)'

@@ -244,6 +244,22 @@ static void none(void **unused)
     }
 }
 
+/** A state after an unknown time since another one has no level, for good; one before the first has not. */
+static void unknown_time(void **unused)
+{
+    (void)unused;
+    begin();
+    assert_int_equal(steps(3)->protection, VFRONT_PROTECTION_GIVEN);
+    params.frame = 0; /* vfront_reset(), and a stamp that does not follow */
+    (void)step();
+    nav.running = 1;
+    nav.own.carried.t_ns = nav.t_ns;
+    const vfront_nav_t *state = steps(3);
+    assert_int_equal(state->state, VFRONT_NAV_GOOD);
+    assert_int_equal(state->protection, VFRONT_PROTECTION_NO_ORIGIN);
+    assert_true(state->protection_level_m[0] == 0);
+}
+
 /** Motions that contradict the state's prediction: disputed, unless its level bounds what they may be right about. */
 static void contradicted(void **unused)
 {
@@ -263,10 +279,10 @@ static void contradicted(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(logarithm),  cmocka_unit_test(nominal),     cmocka_unit_test(apart),
-        cmocka_unit_test(kept),       cmocka_unit_test(turned),      cmocka_unit_test(astray),
-        cmocka_unit_test(left_out),   cmocka_unit_test(ended),       cmocka_unit_test(none),
-        cmocka_unit_test(correlated), cmocka_unit_test(contradicted)};
+        cmocka_unit_test(logarithm),  cmocka_unit_test(nominal),      cmocka_unit_test(apart),
+        cmocka_unit_test(kept),       cmocka_unit_test(turned),       cmocka_unit_test(astray),
+        cmocka_unit_test(left_out),   cmocka_unit_test(ended),        cmocka_unit_test(none),
+        cmocka_unit_test(correlated), cmocka_unit_test(contradicted), cmocka_unit_test(unknown_time)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

@@ -1227,6 +1227,10 @@ static void put_nav(const vfront_nav_t *n)
     put(n->landmarks, 4);
     put(n->quality, 4);
     put(n->reset_counter, 4);
+    put(n->protection, 4);
+    put_doubles(n->protection_level_m, 3);
+    put_doubles(n->protection_level_rad, 3);
+    put_doubles(n->protection_level_mps, 3);
 }
 
 /** The order of the fields is fixed, because digests are compared between versions. A count precedes its list; the
