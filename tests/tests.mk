@@ -197,7 +197,7 @@ $(EMULATE)/block.o: tests/emulate/block.cpp tests/emulate/cuda_runtime.h tests/f
 # Emulated kernels: a sample for `make slow`, in which every stage runs, in three builds that have both sides of every branch (kernels/kernel.cuh);
 # `make emulate` is the whole.
 SAMPLED := 530 870 900
-EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(SAMPLED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 24 --frames 2 --flights 2 --steps 20') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 4 --frames 2 --flights 4' '$(BUILD)/emulate-small/failover --quick' '$(BUILD)/emulate-small/airborne --quick' '$(BUILD)/emulate-small/carry',\
+EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(SAMPLED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 12 --frames 2 --flights 2 --steps 20') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 4 --frames 2 --flights 4' '$(BUILD)/emulate-small/failover --quick' '$(BUILD)/emulate-small/airborne --quick' '$(BUILD)/emulate-small/carry',\
     "echo kernels: NOT RUN - libboost-context-dev is not installed; exit 77")
 CASES ?= 90
 emulate: $(EMULATED:%=$(EMULATE)/vfcheck-%) ## Kernels on this machine's processor beside the host forms, in every branch of each architecture: CASES=90
