@@ -267,12 +267,11 @@ static void add_rotation(findings_t *all, const struct fit *f, int blocks)
                              .tolerance = 1e3 * tolerance(f, k, 1e-3 * ROTATION_MRAD),
                              .dof = blocks - 1};
         finding_t *to = finding_add(all, &x);
-        snprintf(to->text, sizeof to->text,
-                 to->decision == FINDING_WRONG
-                     ? "camera 1 is turned by %.1f mrad about its axis %c, %.1f px in the picture, "
-                       "from where the calibration has it."
-                     : "",
-                 x.value, 'x' + k, 1e-3 * x.value * f->camera->fx_px);
+        if (to->decision == FINDING_WRONG)
+            snprintf(to->text, sizeof to->text,
+                     "camera 1 is turned by %.1f mrad about its axis %c, %.1f px in the picture, from where the "
+                     "calibration has it.",
+                     x.value, 'x' + k, 1e-3 * x.value * f->camera->fx_px);
         if (to->decision == FINDING_WRONG)
             snprintf(to->advice, sizeof to->advice,
                      "The mount has moved since the calibration, or its transform is of another direction (T_cn_cnm1 "
