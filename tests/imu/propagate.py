@@ -51,7 +51,8 @@ class Nav(ctypes.Structure):
                 ("bg", ctypes.c_double * 3), ("ba", ctypes.c_double * 3), ("covariance", ctypes.c_double * 120),
                 ("flags", ctypes.c_uint32), ("state", ctypes.c_uint32), ("age_ns", ctypes.c_uint64), ("offset", ctypes.c_double),
                 ("offset_sigma", ctypes.c_double), ("residual_mean_square", ctypes.c_double), ("landmarks", ctypes.c_uint32), ("quality", ctypes.c_uint32),
-                ("reset_counter", ctypes.c_uint32), ("reserved", ctypes.c_uint32)]
+                ("reset_counter", ctypes.c_uint32), ("protection", ctypes.c_uint32), ("level_m", ctypes.c_double * 3), ("level_rad", ctypes.c_double * 3),
+                ("level_mps", ctypes.c_double * 3)]
 
 
 ADIS16448 = (1.6968e-4, 2e-3, 1.9393e-5, 3e-3, 17.0, 150.0, 200.0, 9.81)  # of EuRoC's sensor.yaml
