@@ -81,7 +81,7 @@ def states_of(folder):
         row = dict(zip(names, line.split(",")))
         if row["state"] not in ("good", "coasting", "stereo"):
             continue
-        number = {n: float(row[n]) for n in names if n not in ("state", "flags") and row[n]}
+        number = {n: float(row[n]) for n in names if n not in ("state", "flags", "protection") and row[n]}
         rows.append((int(row["t_imu_ns"]), [number["px"], number["py"], number["pz"]], [number["vx"], number["vy"], number["vz"]],
                      matrix(number["qw"], number["qx"], number["qy"], number["qz"]), int(row["reset_counter"]), int(row["quality"])))
     return rows
