@@ -73,8 +73,8 @@ double vf_nav_logarithm(double x)
     int halvings = 0;
     while (x > 0.0 && x < 1.0) x *= 2.0, halvings++;
     /* ln x = 2 atanh(y), y = (x - 1) / (x + 1) <= 1/3; ln 2 is the same of y = 1/3 */
-    for (int part = 0; part < 2; part++) {
-        const double y = part ? 1.0 / (2.0 + 1.0) : (x - 1.0) / (x + 1.0), weight = part ? -2.0 * halvings : 2.0;
+    for (int of_two = 0; of_two < 2; of_two++) {
+        const double y = of_two ? 1.0 / (2.0 + 1.0) : (x - 1.0) / (x + 1.0), weight = of_two ? -2.0 * halvings : 2.0;
         power = y;
         for (int i = 1; i < 2 * VF_SERIES; i += 2) {
             sum += weight * power / i;
@@ -92,7 +92,7 @@ static double factor_square(const struct vf_nav_view *s)
     return an_hour < frames_an_hour ? -2.0 * vf_nav_logarithm(an_hour / frames_an_hour) : 0.0;
 }
 
-/** Raises the levels to what bounds the errors if all that member i leaves out is wrong. */
+/** Raises the levels to what bounds the errors if all measurements that member i does not use are wrong. */
 static void raise(const struct vf_nav_view *s, uint32_t i, const double more[VF_BANK_ERRORS], double k_square,
                   double level[VF_BANK_ERRORS])
 {

@@ -3,13 +3,13 @@
  *
  * In      states of all members of the bank (nav_bank.h) in this frame
  * Out     on each axis of position, attitude, velocity a bound of the error that holds with a stated probability,
- *         though all that one member leaves out be wrong; or the reason why there is none
- * Rule    If what member i leaves out is wrong, the error of the reported state is its separation from member i plus
- *         the error of member i: at most |separation| + k deviations of member i. The level is the largest of these
- *         sums over the accepted member, whose separation is 0, and those with fewer measurements.
+ *         though all measurements that one member does not use be wrong; or the reason why there is none
+ * Rule    If the measurements that member i does not use are wrong, the error of the reported state is its separation
+ *         from member i plus the error of member i: at most |separation| + k deviations of member i. The level is the
+ *         largest of these sums over the accepted member, whose separation is 0, and those with fewer measurements.
  *         A member that begins anew from the accepted one has the errors of that from then on. What separated both
  *         until then, and what its variance was larger by, is kept for position and attitude, which nothing corrects
- *         later: a path of the member's own steps, from the start on. Attitude: it turns later steps and velocities.
+ *         later: a chain of the member's own motions since the start. Attitude: it turns later motions and velocities.
  *         k: an error of deviation 1 is beyond it with at most the probability exp(-k^2 / 2) on both sides together,
  *         which is tuning value protection_risk_ppm, shared out over the frames of an hour.
  * Exact   double precision in one order, on the host

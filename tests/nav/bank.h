@@ -20,11 +20,7 @@ static double at_m[3];          /* position of the vehicle [m] */
 /** Starts with a running estimate that all members share. */
 static void begin(void)
 {
-    memset(&nav, 0, sizeof nav);
-    memset(&samples, 0, sizeof samples);
-    memset(&params, 0, sizeof params);
-    memset(&request, 0, sizeof request);
-    memset(&report, 0, sizeof report);
+    view = supervised_view();
     noise = (vfront_imu_noise_t){.gyro_density = 1e-4,
                                  .accel_density = 1e-3,
                                  .gyro_walk = 1e-5,
@@ -33,7 +29,6 @@ static void begin(void)
                                  .accel_limit_m_s2 = 300.0,
                                  .rate_hz = RATE,
                                  .gravity_m_s2 = 9.81};
-    view = supervised_view();
     view.geometry.pair.placed = 1;
     view.tuning.vio_imu_percent = view.tuning.protection_risk_ppm = 100;
     for (int c = 0; c < VFRONT_CAMERAS; c++) {

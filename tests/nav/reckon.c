@@ -18,10 +18,6 @@ static vfront_imu_t imu[SAMPLES];
 static struct vf_nav_view draw_lost(void)
 {
     struct vf_nav_view view = supervised_view();
-    memset(&nav, 0, sizeof nav);
-    memset(&samples, 0, sizeof samples);
-    memset(&params, 0, sizeof params);
-    memset(&request, 0, sizeof request);
     noise = any_noise(RATE);
     view.tuning.vio_imu_percent = 100;
     any_samples(imu, SAMPLES, RATE, 3, 1, 3, 0);

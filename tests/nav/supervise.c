@@ -17,12 +17,6 @@ static vfront_result_t result;
 /** Starts with a running estimate; the next frame has two good motions that agree with the IMU, and many landmarks. */
 static void begin(void)
 {
-    memset(&nav, 0, sizeof nav);
-    memset(&samples, 0, sizeof samples);
-    memset(&params, 0, sizeof params);
-    memset(&request, 0, sizeof request);
-    memset(&report, 0, sizeof report);
-    memset(&noise, 0, sizeof noise);
     memset(&result, 0, sizeof result);
     view = supervised_view();
     nav.running = 1;
