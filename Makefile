@@ -8,6 +8,7 @@
 ##   CUDA_HOME=dir   CUDA toolkit
 ##   CUBLAS=1        VFRONT_CUBLAS 1: small systems through cuBLAS; CUBLAS_LIBS="..." links another than the toolkit's
 ##   PREFIX=dir      where `make install` puts the library: /usr/local; DESTDIR=dir is put before it
+##   SHARED=1        `make install` adds the shared library, its SONAME by VFRONT_ABI
 ##   PREFIX_SYMBOLS=name_  all symbols of the library begin with it: two libraries of different configs in one program
 ##   CROSS=prefix-   cross compilers, e.g. aarch64-linux-gnu-
 ##   EXEC=program    runs what was cross-built
@@ -121,7 +122,7 @@ endif
 
 # Files that hold the settings of a build folder, and which libraries were found. They change when one of these does, and with them all that was
 # built from it.
-SETTINGS_C = $(CC) $(ALL_CFLAGS) $(FORMATS) $(if $(HAVE_GST),-DHAVE_GST $(GST_FLAGS) $(GST_LIBS))
+SETTINGS_C = $(CC) $(ALL_CFLAGS) $(FORMATS) $(if $(HAVE_GST),-DHAVE_GST $(GST_FLAGS) $(GST_LIBS)) $(if $(HAVE_DDS),-DHAVE_DDS)
 $(BUILD)/settings-c: FORCE
 	@mkdir -p $(@D); printf '%s\n' '$(subst ','\'',$(SETTINGS_C))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(SETTINGS_C))' >$@
 $(BUILD)/settings-cuda: FORCE
@@ -152,15 +153,20 @@ GST_LIBS  := $(shell pkg-config --libs $(GST_PARTS) 2>/dev/null)
 HAVE_GST  := $(if $(GST_LIBS),$(call has,gst/app/gstappsink.h,$(GST_FLAGS) $(GST_LIBS)))
 GST_LIBS  := $(if $(HAVE_GST),$(GST_LIBS))
 
+# Cyclone DDS for companion --link dds, likewise.
+DDS_LIBS := $(shell pkg-config --libs 'CycloneDDS >= 0.10' 2>/dev/null)
+HAVE_DDS := $(if $(DDS_LIBS),$(call has,dds/dds.h,$(DDS_LIBS)))
+DDS_LIBS := $(if $(HAVE_DDS),$(DDS_LIBS))
+
 EXAMPLE := $(BUILD)/examples
 # The renderer alone, without the flight along a trajectory, which reads files; tests take it without the rest.
 RENDERER := $(filter-out examples/synthetic/course%.c,$(wildcard examples/synthetic/*.c))
-SHARED  := $(filter-out %/replay.c %/latency.c %/live.c,$(wildcard examples/replay/*.c)) $(wildcard examples/common/*.c examples/synthetic/*.c examples/recording/*.c)# of replay
+COMMON  := $(filter-out %/replay.c %/latency.c %/live.c,$(wildcard examples/replay/*.c)) $(wildcard examples/common/*.c examples/synthetic/*.c examples/recording/*.c)# of replay
 $(EXAMPLE)/%.o: EXTRA = $(FORMATS)
 # Recordings name the sources of the library that made them.
 $(EXAMPLE)/recording/header.o: EXTRA = -DRECORDING_SOURCES='"$(shell tests/house/sources.sh)"'
 $(EXAMPLE)/recording/header.o: $(SRC) $(HEADERS) $(wildcard port/cuda/*.c kernels/*/*.cu)
-$(EXAMPLE)/parts.a: $(SHARED:%.c=$(BUILD)/%.o)
+$(EXAMPLE)/parts.a: $(COMMON:%.c=$(BUILD)/%.o)
 	@rm -f $@
 	$(AR) rcs $@ $^
 
@@ -202,6 +208,7 @@ $(EXAMPLE)/companion/parts.a: $(COMPANION:%.c=$(BUILD)/%.o) $(EXAMPLE)/companion
 	$(AR) rcs $@ $^
 
 $(EXAMPLE)/companion/source_gst.o: EXTRA = $(if $(HAVE_GST),-DHAVE_GST $(GST_FLAGS))
+$(EXAMPLE)/companion/uxrce.o: EXTRA = $(if $(HAVE_DDS),-DHAVE_DDS)
 
 # Page of companion --view with its HTTP head, as an array.
 $(EXAMPLE)/companion/view_page.c: examples/companion/view.html
@@ -233,7 +240,7 @@ $(BUILD)/sitl-vehicle: $(EXAMPLE)/hil/sitl.o $(EXAMPLE)/hil/parts.a $(EXAMPLE)/c
 
 $(BUILD)/companion: $(EXAMPLE)/companion/companion.o $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB)
 	@echo "  LINK $@"
-	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) $(GST_LIBS) -lm $(LIBS)
+	$(CC) $(SAN) $^ -o $@ $(FORMAT_LIBS) $(GST_LIBS) $(DDS_LIBS) -lm $(LIBS)
 
 include src/install.mk
 include tests/tests.mk

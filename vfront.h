@@ -42,7 +42,7 @@ extern "C" {
 #define VFRONT_VERSION_MINOR 8
 #define VFRONT_VERSION_PATCH 0
 #define VFRONT_VERSION "0.8.0"
-#define VFRONT_ABI 11
+#define VFRONT_ABI 14
 
 /* ==== tier 1: a stereo-inertial program ==== */
 
@@ -83,17 +83,20 @@ typedef enum vfront_status {
 /** Processor that runs the stages. AUTO: CUDA if possible, else HOST. CUDA: NVIDIA GPU. HOST: the calling thread. */
 typedef enum vfront_port { VFRONT_PORT_AUTO = 0, VFRONT_PORT_CUDA = 1, VFRONT_PORT_HOST = 2 } vfront_port_t;
 
-typedef struct vfront vfront_t;               /* Defined below */
-typedef struct vfront_gyro vfront_gyro_t;     /* Defined below */
-typedef struct vfront_result vfront_result_t; /* Defined below */
-typedef struct vfront_tuning vfront_tuning_t; /* Defined below */
+typedef struct vfront vfront_t; /* Defined below */
+typedef struct vfront_gyro vfront_gyro_t;
+typedef struct vfront_result vfront_result_t;
+typedef struct vfront_tuning vfront_tuning_t;
 
 /* ---- rig: cameras and IMU, once, for vfront_init() ---- */
 /** Lens model and coefficients; r^2 = (X^2 + Y^2) / Z^2 of a point in camera axes. */
 typedef enum vfront_lens {
-    VFRONT_LENS_RADTAN = 0,     /* Brown (1966): k1 k2 p1 p2 k3. All 0: a pinhole */
-    VFRONT_LENS_RATIONAL = 1,   /* k1 k2 p1 p2 k3 k4 k5 k6: radial part over 1 + k4 r^2 + k5 r^4 + k6 r^6 */
-    VFRONT_LENS_EQUIDISTANT = 2 /* Kannala and Brandt (2006): k1 k2 k3 k4, of the angle to the axis */
+    VFRONT_LENS_RADTAN = 0,      /* Brown: k1 k2 p1 p2 k3. All 0: a pinhole */
+    VFRONT_LENS_RATIONAL = 1,    /* k1 k2 p1 p2 k3 k4 k5 k6: radial part over 1 + k4 r^2 + k5 r^4 + k6 r^6 */
+    VFRONT_LENS_EQUIDISTANT = 2, /* Kannala and Brandt: k1 k2 k3 k4, of the angle to the axis */
+    VFRONT_LENS_DS = 3,          /* Double sphere: xi, -0.99..0.99; alpha, 0..1. fx_px: times 1 + xi */
+    VFRONT_LENS_EUCM = 4,        /* Extended unified: alpha, 0..1; beta, 0.01..100 */
+    VFRONT_LENS_OMNI = 5         /* Mei: xi, -0.99..99; k1 k2 p1 p2. fx_px: times 1 + xi */
 } vfront_lens_t;
 
 /** One camera. Focal lengths 0: not calibrated, so no rotation prior, bearing or depth. Without an IMU camera 0 is in
@@ -104,7 +107,7 @@ typedef struct vfront_camera {
     double fx_px, fy_px;         /* Focal lengths [px]: 1/20..100 widths, horizontal view over 1 degree; or both 0 */
     double cx_px, cy_px;         /* Principal point [px], at most one picture size outside the picture */
     vfront_lens_t lens;
-    double distortion[8];     /* Coefficients in the model's order, others 0; at most 10^6, p1 and p2 at most 1 */
+    double distortion[8];     /* In the model's order, others 0; k at most 10^6, p1 and p2 at most 1 */
     double R_cam_imu[9];      /* Rotation, row-major, from IMU axes to camera axes. All 0: identity */
     double t_cam_imu_m[3];    /* IMU in camera axes [m], each at most 100: p_cam = R_cam_imu p_imu + t_cam_imu_m */
     const uint8_t *mask;      /* Static mask, host memory [height_px][mask_pitch_bytes], 0: ignore; or NULL */
@@ -246,10 +249,21 @@ typedef struct vfront_nav {
                                /* STEREO_ONLY: 1 + 49 landmarks / 60; others 1. */
     uint32_t reset_counter; /* States that replaced another one since vfront_init() */
     uint32_t protection;    /* vfront_protection_t */
-    /* Bounds of the errors on each axis of the odometry frame [m, rad, m/s]: one is beyond its bound in
-     * protection_risk_ppm / 10^6 frames an hour, though the IMU be wrong since some state. 0: protection not GIVEN */
+    /* Bounds of errors, axes of the odometry frame [m, rad, m/s]: exceeded in protection_risk_ppm / 10^6 frames an
+     * hour, even if the IMU is wrong; or, for 2 s, pictures that contradict it. 0: not GIVEN */
     double protection_level_m[3], protection_level_rad[3], protection_level_mps[3];
 } vfront_nav_t;
+
+/** What a state is tested against: camera 0's motion by images, beside the predicted one; members of the bank. */
+typedef enum vfront_test {
+    VFRONT_TEST_MOTION = 0, VFRONT_TEST_ALL = 1, VFRONT_TEST_NO_ACCEL = 2, VFRONT_TEST_NO_IMU = 3, VFRONT_TESTS = 4
+} vfront_test_t;
+
+/** That minus the state: t [m], rotation [rad]; position, attitude, velocity [m, rad, m/s]. Variance 0: no value. */
+typedef struct vfront_innovation {
+    double value[9], variance[9];
+    double test_ratio; /* Largest value^2 / variance over its threshold: above 1 contradicts; 0: not tested */
+} vfront_innovation_t;
 
 /* ---- calls of the loop ---- */
 /**
@@ -312,7 +326,7 @@ const char *vfront_status_name(vfront_status_t status);
 /* ==== tier 2: the other calls ==== */
 
 typedef struct vfront_tuning_entry vfront_tuning_entry_t; /* Defined below */
-typedef struct vfront_info vfront_info_t;                 /* Defined below */
+typedef struct vfront_info vfront_info_t;
 
 /** Value of application and library; of one layout in all versions. */
 typedef struct vfront_value {
@@ -330,7 +344,7 @@ const char *vfront_version(void);
 vfront_status_t vfront_info(const vfront_t *vf, vfront_info_t *info);
 /** Name of stage number `stage`, in run order ("detect"), or NULL for VFRONT_STAGES and above. */
 const char *vfront_stage_name(size_t stage);
-/** Name of a lens model ("radtan", "rational", "equidistant"), or NULL for an unknown one. */
+/** Name of a lens model ("radtan"), or NULL for an unknown one. */
 const char *vfront_lens_name(vfront_lens_t lens);
 
 /** Input buffer of camera 0..rig.cameras - 1: VFRONT_INPUT_BYTES of pinned memory, aligned to 64, that the GPU reads
@@ -344,16 +358,17 @@ vfront_status_t vfront_inputs(vfront_t *vf, int32_t camera, void *data[VFRONT_IN
 
 /** Sets all tuning values to their standard values. No effect on NULL. */
 void vfront_tuning_default(vfront_tuning_t *tuning);
-/** Sets a tuning value by name. VFRONT_E_NULL: tuning or name is NULL. VFRONT_E_TUNING: no such name, or out of range;
- *  nothing changed, no text of vfront_detail(). */
+/** Sets vio and a step with what state and motions need: tracks, no key points, no map; half the time. NULL: none. */
+void vfront_tuning_state(vfront_tuning_t *tuning);
+/** Sets a tuning value by name. VFRONT_E_NULL: a NULL. VFRONT_E_TUNING: no such name, or out of range: unchanged. */
 vfront_status_t vfront_tuning_set(vfront_tuning_t *tuning, const char *name, int32_t value);
 /** Description of tuning value number `index`, in the order of VFRONT_TUNING, or NULL past the last. */
 const vfront_tuning_entry_t *vfront_tuning_entry(size_t index);
 
 /** Pixel (x, y) [px], inside the picture or not, at which a camera sees a ray in camera axes. A lens model holds in
- *  front of the camera (equidistant: up to 180 degrees), up to the radius to which its radial function rises, at most
- *  10^4, and where p1 and p2 do not fold the picture. Returns 1; or 0, px unchanged: the lens does not hold, camera not
- *  calibrated, ray 0, infinite or NaN, a NULL. */
+ *  front of the camera (fisheyes: up to 180 degrees), up to the radius to which its radial function rises, at most
+ *  10^4 (DS, EUCM, OMNI: 100), and where p1 and p2 do not fold the picture. Returns 1; or 0, px unchanged: the lens
+ *  does not hold, camera not calibrated, ray 0, infinite or NaN, a NULL. */
 int vfront_lens_project(const vfront_camera_t *camera, const double ray[3], double px[2]);
 /** Inverse of vfront_lens_project(): a unit vector, to 10^-6 px. Returns 1; or 0, bearing unchanged: no such ray, px
  *  not finite, a NULL. */
@@ -555,11 +570,11 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
     X(dense_disparities, VFRONT_DISPARITIES, 64, VFRONT_DISPARITIES, "disparities searched: 64, 128 or 256") \
     X(dense_least_px, 0, 0, 1024, "least disparity searched [px]") \
     X(dense_p1, 5, 0, 39, "penalty of a disparity change by 1 px from pixel to pixel along a path [bits of 24]") \
-    X(dense_p2, 39, 0, 39, "penalty of a larger change, at least dense_p1 [bits of 24]") \
+    X(dense_p2, 39, 0, 39, "penalty of a larger change, at least dense_p1; across edges a third [bits of 24]") \
     X(dense_unique_percent, 1, 0, 99, \
       "uniqueness: least margin of the best aggregated cost below the next best that is no neighbour, where a path " \
       "costs 8 bits a pixel; in proportion to that cost [%]") \
-    X(dense_back_px, 2, 0, 256, \
+    X(dense_back_px, 1, 0, 256, \
       "left-right check: largest difference from the disparity found from camera 1; 256: no check [px]") \
     X(dense_speckle_px, 100, 0, 1000, "regions of fewer pixels are removed; 0: none [px]") \
     /* stixels */ \
@@ -583,8 +598,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
       "largest mean absolute residual of a track, which ends above it, in a patch without contrast [grey levels]") \
     X(track_residual_percent, 70, 0, 1000, \
       "what is added to that, as a share of the standard deviation of the patch's grey levels [%]") \
-    X(track_back_mpx, 1000, 0, 10000, \
-      "forward-backward check: largest distance from the start; 0: no check [1/1000 px]") \
+    X(track_back_mpx, 1000, 0, 10000, "forward-backward check: largest distance from the start; 0: none [1/1000 px]") \
     X(track_prior, 3, 0, 3, \
       "initial guess: 0 none, 1 rotation, 2 velocity, 3 both: rotation predicted and last parallax") \
     X(track_retry, 1, 0, 1, "1: a track that fails from its initial guess is tried again from its last position") \
@@ -600,8 +614,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
       "least number of gyro or IMU samples of a frame that are equal to the bit, which shows a stuck " \
       "sensor; 0: no check") \
     X(frame_jump_ms, 10000, 100, 3600000, "longest time between two frames; a stamp farther ahead is refused [ms]") \
-    X(frame_skew_us, 2000, 0, 1000000, \
-      "largest difference of a picture's time, if it has one, from that of its frame [us]") \
+    X(frame_skew_us, 2000, 0, 1000000, "largest difference of a picture's own time from its frame's [us]") \
     X(health_gap_ms, 200, 1, 100000, "longest time between two frames that is no gap [ms]") \
     /* time, port and device */ \
     X(deadline_us, 20000, 1, 10000000, "longest time of a step, from submit to result, that is no overrun [us]") \
@@ -609,7 +622,7 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
       "time after which a step on the GPU is abandoned, from submit; likewise a shutdown [us]") \
     X(abandon_init_ms, 60000, 10, 3600000, \
       "time after which vfront_init() abandons the GPU, whose driver may compile kernels then [ms]") \
-    X(wait, 0, 0, 1, "how vfront_wait() waits for the GPU: 0 spins, 1 spins for 50 us, then sleeps 50 us at a time") \
+    X(wait, 0, 0, 1, "how vfront_wait() waits for the GPU: 0 sleeps, and spins for the last 100 us; 1 sleeps only") \
     X(failover, 0, 0, 2 * (VFRONT_HOST && !VFRONT_CUBLAS), \
       "when the GPU fails, the host port takes over with the same frame and the same bits: 0 no, 1 yes, 2 without " \
       "disparities and stixels, to save time; needs VFRONT_HOST, and no VFRONT_CUBLAS") \
@@ -620,11 +633,13 @@ enum { VFRONT_WAIT_SPIN = 0, VFRONT_WAIT_NAP = 1 };
       "priority of the work on the GPU: 0 the highest that the device has, n the n-th below it, motions one lower, " \
       "unless that is the lowest; counts within a process or under MPS")
 
-/** Numbers of stixel_model: X(name, car, rover, drone). Standard deviations of disparities: object, ground; slack at an
- *  object's foot [1/1000 px]; depth of an object, deviations of camera height [mm], pitch [1/1000 degree]. */
+/** stixel_model: X(name, car, rover, drone). Deviations of disparities, slack at a foot [1/1000 px]; step of ground,
+ *  depth of objects, deviation of height [mm]; of pitch [1/1000 degree], its largest tangent [1/1000]; 1: objects above
+ *  sky. */
 #define VFRONT_STIXEL_MODELS(X) \
-    X(object_mpx, 1000, 800, 800) X(ground_mpx, 2000, 800, 700) X(slack_mpx, 3000, 1250, 1250) \
-    X(depth_mm, 10200, 300, 300) X(height_mm, 50, 20, 20) X(tilt_mdeg, 50, 100, 100)
+    X(object_mpx, 1000, 800, 800) X(ground_mpx, 2000, 800, 700) X(step_mm, 250, 0, 0) X(pitch_ppt, 200, 1192, 1192) \
+    X(slack_mpx, 3000, 1250, 1250) X(depth_mm, 10200, 300, 300) X(height_mm, 50, 20, 20) X(tilt_mdeg, 50, 100, 100) \
+    X(above_sky, 0, 1, 1)
 
 /** Tuning values of one flight: vfront_tuning_default(). */
 struct vfront_tuning {
@@ -664,7 +679,7 @@ typedef struct vfront_track {
     float bearing[3];               /* Unit vector, camera axes; 0 0 0: not calibrated */
     uint32_t agrees;                /* Inlier of motions: VFRONT_AGREES_RELATIVE... */
     float stereo_x_px, stereo_y_px; /* Stereo track in camera 1, a multiple of 2^-16 [px] */
-    float disparity_px;             /* (fx_px + fy_px) / 2 of camera 1 times tan(angle from infinity) [px] */
+    float disparity_px;             /* Focal length at camera 1's axis (DS, OMNI: over 1 + xi) times tan(angle) [px] */
     float disparity_sigma_px;       /* Standard deviation of disparity_px [px]; 0: no stereo track */
     float depth_m, depth_sigma_m;   /* Depth along z of camera 0, its standard deviation [m]; 0: none */
 } vfront_track_t;
@@ -734,7 +749,7 @@ typedef enum vfront_motion_state {
     VFRONT_MOTION_GOOD = 1,     /* R, t and covariance are valid */
     VFRONT_MOTION_ROTATION = 2, /* Relative: a rotation alone; R is valid */
     VFRONT_MOTION_FEW = 3,      /* Fewer correspondences than ego_least */
-    VFRONT_MOTION_UNSURE = 4,   /* Too few inliers (ego_least, ego_least_percent), or invalid: flags tell why */
+    VFRONT_MOTION_UNSURE = 4,   /* Too few inliers (ego_least, ego_least_percent), or invalid: reason in flags */
     VFRONT_MOTION_FROZEN = 5    /* Picture of camera 0 frozen, in this frame or the one before */
 } vfront_motion_state_t;
 
@@ -791,7 +806,7 @@ typedef struct vfront_prediction {
 /** Disparity image: pixel (x, y) of camera 0 is (x - disparity, y) in camera 1. Depth: fx_px times baseline over it. */
 typedef struct vfront_disparity {
     const uint16_t *px16;        /* [height_px][pitch] on the host [1/16 px]; NULL unless `dense` is 1 */
-    const uint8_t *confidence;   /* [height_px][pitch], margin over the second best, 1..255; 0: none. Stixels: 72 on */
+    const uint8_t *confidence;   /* [height_px][pitch], margin over the second best; 1: filled; 0: none */
     int32_t width_px, height_px; /* Size of camera 0's picture [px] */
     int32_t pitch;               /* Elements from row to row */
     uint32_t valid;              /* Pixels with a disparity */
@@ -799,7 +814,7 @@ typedef struct vfront_disparity {
 #define VFRONT_NO_DISPARITY 0xffffu /* Value of px16 for a pixel without disparity */
 
 typedef enum vfront_stixel_type {
-    VFRONT_STIXEL_GROUND = 0, /* Road */
+    VFRONT_STIXEL_GROUND = 0, /* Road, level steps */
     VFRONT_STIXEL_OBJECT = 1, /* Upright: one distance over all rows */
     VFRONT_STIXEL_SKY = 2,    /* At infinite distance */
     VFRONT_STIXEL_UNKNOWN = 3 /* Below the horizon, no match in camera 1 */
@@ -859,10 +874,10 @@ enum { VFRONT_FULL_TRACKS = 1, VFRONT_FULL_KEYPOINTS = 2 };
 
 /** Consistency of both cameras. */
 typedef enum vfront_stereo_state {
-    VFRONT_STEREO_NONE = 0,    /* Depths of key points are not computed */
-    VFRONT_STEREO_GOOD = 1,    /* Matches on lines, or off by a constant */
+    VFRONT_STEREO_NONE = 0,    /* Depths are not computed */
+    VFRONT_STEREO_GOOD = 1,    /* Matches on lines, or off by a constant; tracks keep partners */
     VFRONT_STEREO_SUSPECT = 2, /* Few, off their lines, or beyond infinity */
-    VFRONT_STEREO_BLIND = 3    /* A camera without key points, or a frozen picture */
+    VFRONT_STEREO_BLIND = 3    /* A camera without points or picture; frozen, blurred */
 } vfront_stereo_state_t;
 
 /** Health of a step. Counters are modulo 2^32. epipolar_offset_px: positive left of lines to smaller depths. */
@@ -892,10 +907,10 @@ typedef struct vfront_health {
     float prior_rms_rad;                         /* RMS of motion less corrected prior, 64 frames [rad]; 0: unknown */
     uint32_t frozen[VFRONT_CAMERAS];             /* Frames in a row whose picture equals the one before */
     uint32_t stereo;                             /* vfront_stereo_state_t */
-    uint32_t stereo_permille;                    /* Key points of camera 0 with a match in camera 1 [1/1000] */
+    uint32_t stereo_permille;                    /* Key points with a match in camera 1, else tracks [1/1000] */
     float stereo_offset_px;                      /* Mean epipolar distance of matches [px of the coarser level] */
     float epipolar_offset_px;                    /* Offset of camera 1 across epipolar lines, at right: down [px] */
-    float epipolar_sigma_px;                     /* Standard deviation of epipolar_offset_px [px]; 1 at first */
+    float epipolar_sigma_px;                     /* Its standard deviation [px]; 1 at first */
     float disparity_offset_px;                   /* Common error of all disparities; positive: too large [px] */
     float disparity_sigma_px;                    /* Standard deviation of disparity_offset_px [px] */
     uint64_t dt_ns;                              /* Time since the frame before [ns]; 0 in the first */
@@ -1012,6 +1027,7 @@ struct vfront_result {
     vfront_motion_t good;     /* Last GOOD motion, metric before relative */
     vfront_prediction_t predicted;
     vfront_nav_t nav;
+    vfront_innovation_t innovation[VFRONT_TESTS]; /* Of nav, by vfront_test_t */
     vfront_timing_t timing;
     vfront_track_t tracks[VFRONT_TRACKS];                          /* Alive, by rising id */
     vfront_lost_t lost[VFRONT_TRACKS];                             /* Ended in this step, by rising id */
@@ -1088,8 +1104,8 @@ struct vfront {
     X(vfront_tuning_entry_t) X(vfront_gyro_t) X(vfront_picture_t) X(vfront_frame_t) X(vfront_track_t) \
     X(vfront_lost_t) X(vfront_keypoint_t) X(vfront_descriptor_t) X(vfront_depth_t) X(vfront_match_t) \
     X(vfront_motion_t) X(vfront_prediction_t) X(vfront_disparity_t) X(vfront_stixel_t) X(vfront_road_t) \
-    X(vfront_health_t) X(vfront_nav_t) X(vfront_loop_t) X(vfront_loop_pair_t) X(vfront_map_t) X(vfront_timing_t) \
-    X(vfront_result_t) X(vfront_info_t) X(vfront_t)
+    X(vfront_health_t) X(vfront_nav_t) X(vfront_innovation_t) X(vfront_loop_t) X(vfront_loop_pair_t) \
+    X(vfront_map_t) X(vfront_timing_t) X(vfront_result_t) X(vfront_info_t) X(vfront_t)
 
 /** Initialisers of a vfront_value_t[]. */
 #define VFRONT_VALUE_OF(name) {#name, name},

@@ -422,7 +422,7 @@
 #define VFRONT_HYPOTHESIS_BYTES 212u                            /* stage ego: one motion hypothesis */
 #define VFRONT_EGO_BYTES 15616u                                 /* stage ego: what has a fixed size */
 #define VFRONT_VIO_BYTES (26800u + 2901700u * VFRONT_MEMBERS)  /* stages observe, vio: sliding windows, linear systems */
-#define VFRONT_NAV_BYTES 414700u                                /* start and loss of the estimator, IMU samples kept */
+#define VFRONT_NAV_BYTES 421600u                                /* start and loss of the estimator, IMU samples kept */
 #define VFRONT_SAMPLE_BYTES 56u                                 /* one IMU sample of a step */
 #define VFRONT_PLACES_BYTES 493568u                             /* stages of the map: what has a fixed size */
 #define VFRONT_KEYFRAME_BYTES 16580u                            /* stages keyframe, map: one keyframe */
@@ -438,9 +438,9 @@
 #define VFRONT_LAYOUT_BYTES \
     (VFRONT_LEVEL_LAYOUT_BYTES * VFRONT_LEVELS + VFRONT_SCALE_LAYOUT_BYTES * VFRONT_SCALES + VFRONT_TUNING_BYTES)
 #define VFRONT_CONTEXT_BYTES /* control block in vfront_t, without VFRONT_NAV_BYTES and IMU samples */ \
-    (10190u + 1552u * VFRONT_CAMERAS + VFRONT_LAYOUT_BYTES)
+    (10286u + 1552u * VFRONT_CAMERAS + VFRONT_STEREO * (280u + 8u * VFRONT_TRACKS) + VFRONT_LAYOUT_BYTES)
 #define VFRONT_STANDBY_BYTES /* control block of the host port that takes over from a GPU */ \
-    (6400u + 1008u * VFRONT_CAMERAS + VFRONT_LAYOUT_BYTES)
+    (6480u + 1008u * VFRONT_CAMERAS + VFRONT_LAYOUT_BYTES)
 
 /** Memory of the host port for the images of one camera [bytes]. Pyramid levels 1 and up of two frames. Two pictures,
  *  the static mask, and the frame's mask as given and as copied. Two input buffers. Levels of VFRONT_SCALES; with
@@ -483,11 +483,11 @@
      (1ull * VFRONT_PICTURE_BYTES * (2u * VFRONT_DISPARITIES + 33u) + 6u * VFRONT_WIDTH * (VFRONT_DISPARITIES + 2u) + \
       8u * VFRONT_HEIGHT * VFRONT_DISPARITIES + 64u))
 
-/** Memory of the host port for stixels [bytes]. For each column: 3 bytes a row, 16 a segment, and 9. For each row: 20
+/** Memory of the host port for stixels [bytes]. For each column: 3 bytes a row, 16 a segment, and 9. For each row: 28
  *  bytes, and one bit a disparity. Tables of object costs. */
 #define VFRONT_STIXEL_BYTES \
     (1ull * VFRONT_STIXELS * (VFRONT_COLUMNS * (3u * VFRONT_HEIGHT + 16u * VFRONT_SEGMENTS + 9u) + \
-                               VFRONT_HEIGHT * (VFRONT_DISPARITIES / 8u + 20u) + \
+                               VFRONT_HEIGHT * (VFRONT_DISPARITIES / 8u + 28u) + \
                                2u * VFRONT_DISPARITIES * (VFRONT_DISPARITIES + 5u) + VFRONT_TABLES_BYTES))
 
 /** Largest size of the image of a map that vfront_map_save() writes [bytes]. */

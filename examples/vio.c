@@ -125,7 +125,8 @@ int main(void)
     int going = 1;
 
     vfront_tuning_default(&tuning);
-    if (vfront_tuning_set(&tuning, "vio", 1)) { /* a config without VFRONT_VIO */
+    vfront_tuning_state(&tuning);
+    if (!tuning.vio) { /* a config without VFRONT_VIO */
         fprintf(stderr, "this build has no estimator\n");
         return 1;
     }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Installation: header, config, archive, and what pkg-config and CMake ask for. Included by the Makefile. Everything is found from where the files
-# lie, so that the tree can be moved.
+# Installation: header, config, archive, what pkg-config and CMake ask for, and the programs that are built. Included by the Makefile. All is found
+# from where the files lie, so that the tree can be moved.
 .PHONY: install uninstall deb
 
 PREFIX   ?= /usr/local
@@ -12,6 +12,10 @@ SHAREDIR := $(DESTDIR)$(PREFIX)/share/$(NAME)
 SHARED_FILES := px4.params ardupilot.parm rig.yaml companion.service HOVER.md# of the companion, to begin with
 INSTALLED := $(addprefix $(INCLUDED)/,vfront.h vfront_cfg.h vfront_user_cfg.h) $(LIBDIR)/lib$(NAME).a $(LIBDIR)/pkgconfig/$(NAME).pc \
     $(addprefix $(CMAKEDIR)/$(NAME)-,config.cmake config-version.cmake) $(SHARED_FILES:%=$(SHAREDIR)/%)
+ABI      := $(shell sed -n 's/^.define VFRONT_ABI //p' vfront.h)
+SONAME   := lib$(NAME).so.$(ABI)
+BINDIR   := $(DESTDIR)$(PREFIX)/bin
+PROGRAMS    := replay calibrate companion# as vfront-replay...: those that are built
 NEEDS    := $(strip $(if $(filter 1,$(CUDA)),$(LIBS),-lpthread))
 
 define USER_CFG
@@ -48,7 +52,10 @@ endif()
 endef
 export USER_CFG PC CMAKE_CONFIG CMAKE_VERSION
 
-install: $(LIB) ## Header, config, archive, vfront.pc and CMake files, into DESTDIR and PREFIX
+$(BUILD)/$(SONAME): $(LIB)
+	$(CC) -shared -Wl,--no-undefined -Wl,-soname,$(SONAME) -Wl,--whole-archive $(LIB) -Wl,--no-whole-archive -o $@ -lm $(LIBS)
+
+install: $(LIB) $(if $(filter 1,$(SHARED)),$(BUILD)/$(SONAME)) ## Header, config, archive, vfront.pc, CMake files, programs that are built, into DESTDIR and PREFIX
 	install -d $(sort $(dir $(INSTALLED)))
 	install -m 644 vfront.h $(INCLUDED)/vfront.h
 	sed 's/^#ifdef VFRONT_USER_CFG$$/#if 1 \/* as the library was built *\//; s/^#include VFRONT_USER_CFG$$/#include "vfront_user_cfg.h"/' vfront_cfg.h >$(INCLUDED)/vfront_cfg.h
@@ -59,9 +66,12 @@ install: $(LIB) ## Header, config, archive, vfront.pc and CMake files, into DEST
 	printf '%s\n' "$$CMAKE_CONFIG" >$(CMAKEDIR)/$(NAME)-config.cmake
 	printf '%s\n' "$$CMAKE_VERSION" >$(CMAKEDIR)/$(NAME)-config-version.cmake
 	chmod 644 $(INSTALLED)
+	$(if $(filter 1,$(SHARED)),install -m 644 $(BUILD)/$(SONAME) $(LIBDIR) && ln -sf $(SONAME) $(LIBDIR)/lib$(NAME).so)
+	sed -i 's|^ExecStart=[^ ]*|ExecStart=$(PREFIX)/bin/vfront-companion|' $(SHAREDIR)/companion.service
+	$(if $(PREFIX_SYMBOLS),,for p in $(PROGRAMS); do [ ! -f $(BUILD)/$$p ] || install -D -m 755 $(BUILD)/$$p $(BINDIR)/vfront-$$p || exit 1; done)
 
 uninstall: ## Removes what install put there, with the same settings
-	rm -f $(INSTALLED)
+	rm -f $(INSTALLED) $(LIBDIR)/$(SONAME) $(LIBDIR)/lib$(NAME).so $(if $(PREFIX_SYMBOLS),,$(PROGRAMS:%=$(BINDIR)/vfront-%))
 	for dir in $(INCLUDED) $(CMAKEDIR) $(SHAREDIR); do [ ! -d $$dir ] || rmdir --ignore-fail-on-non-empty $$dir; done
 
 deb: $(LIB) $(BUILD)/replay $(BUILD)/calibrate $(BUILD)/companion ## Debian package of the library, replay, calibrate and companion: build/vfront_VERSION_ARCHITECTURE.deb

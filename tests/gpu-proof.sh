@@ -10,7 +10,8 @@
 #   memory   compute-sanitizer on each of those paths: memcheck of one real frame, racecheck of small cases; initcheck
 #   ports    both ports through the public interface: tests/core on the GPU, golden digests
 #   times    kernels, steps, features, growth, graphs of steps and the longest way through each, on the whole GPU and on 8 multiprocessors of it
-#   latency  histogram of STEPS steps of each kind of picture; ways to wait; beside a neighbour that keeps the GPU at work
+#   pace     600 steps of each kind at 30 Hz, in both wait modes, beside the same back to back; processor time
+#   latency  histogram of STEPS steps of each kind of picture; beside a neighbour that keeps the GPU at work
 #   dense    times of disparities and stixels
 #   motion   times of motions; small systems through cuBLAS
 # PICTURES: a folder of PGM files of one size, 752x480 if may be. CASES: cases of each parity run.
@@ -18,7 +19,7 @@
 set -eu
 build=$1 parts=$2
 shift 2
-all="parity paths memory ports times latency dense motion"
+all="parity paths memory ports times pace latency dense motion"
 [ -n "$parts" ] || parts=$all
 steps=${STEPS:-100000}
 cases=${CASES:-200}
@@ -108,6 +109,11 @@ part_times() {
     "$build/bench/vfcheck" --cases 9 $pictures --bench
     echo "- with the map"
     "$build/bench-map/vfcheck" --cases 1 --flights 2 --steps 20 --inertial --path
+}
+part_pace() {
+    make_vfcheck bench-map CFG=tests/config/map.h
+    settle
+    "$build/bench-map/vfcheck" --cases 1 --flights 2 --steps 20 $pictures --pace 600
 }
 part_latency() {
     make_vfcheck bench

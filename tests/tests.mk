@@ -44,11 +44,11 @@ $(TEST)/finding: tests/examples/finding.c $(CALIBRATE) $(EXAMPLE)/parts.a $(LIB)
 	$(CC) $(T_CFLAGS) $(FLAGS) $(FORMATS) $< $(CALIBRATE) $(EXAMPLE)/parts.a $(LIB) -o $@ $(FORMAT_LIBS) -lcmocka -lm $(LIBS)
 
 WRAP_VIDEO := $(addprefix -Wl$(comma)--wrap=,open close ioctl mmap munmap poll)# the driver of video devices is played by the test
-FLYING  := health set_clock signing links view source_gst iio trust odometry timesync sender resume peer link obstacles checkpoint check source_v4l2# parts of the companion
+FLYING  := health uxrce set_clock signing links view source_gst iio trust odometry timesync sender resume peer link obstacles checkpoint check source_v4l2# parts of the companion
 BENCHED := pilot sitl fuzz_readers# parts of the bench
 $(FLYING:%=$(TEST)/%): $(TEST)/%: tests/companion/%.c $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
-	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter source_v4l2,$*),$(WRAP_VIDEO)) $(if $(filter link,$*),-Wl$(comma)--wrap=write -Wl$(comma)--wrap=ioctl) $(FORMAT_LIBS) $(GST_LIBS) -lcmocka -lm $(LIBS)
+	$(CC) $(T_CFLAGS) $(FLAGS) $< $(filter %.a,$^) -o $@ $(if $(filter source_v4l2,$*),$(WRAP_VIDEO)) $(if $(filter link,$*),-Wl$(comma)--wrap=write -Wl$(comma)--wrap=ioctl) $(FORMAT_LIBS) $(GST_LIBS) $(if $(filter links uxrce,$*),$(DDS_LIBS)) -lcmocka -lm $(LIBS)
 
 $(BENCHED:%=$(TEST)/%): $(TEST)/%: tests/hil/%.c $(EXAMPLE)/hil/parts.a $(EXAMPLE)/companion/parts.a $(EXAMPLE)/parts.a $(LIB) $(FIXTURE)
 	@mkdir -p $(@D)
@@ -122,11 +122,14 @@ $(FAILOVER:%=$(FAKE)/%) $(FAKE)/maps: $(RENDERED:%.c=$(FAKE)/%.o)
 $(addprefix $(FAKE)/,$(PORTS) $(FAULTS) hang $(FAILOVER) fuzz): $(FAKE)/%: $(FAKE)/tests/core/%.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ $(call wraps,$*) $(if $(filter ownership,$*),$(WRAP_HOST)) -lcmocka -lm -lpthread
 
+$(FAKE)/pace: $(FAKE)/tests/core/pace.o $(FAKE_OBJ)
+	$(CC) $(SAN) $^ -o $@ $(addprefix -Wl$(comma)--wrap=,clock_gettime nanosleep sem_wait sem_timedwait sched_yield cudaGraphLaunch cudaGraphUpload cudaStreamQuery) -lcmocka -lm -lpthread
+
 $(FAKE)/graph: $(FAKE)/tests/core/graph.o $(FAKE_OBJ)
 	$(CC) $(SAN) $^ -o $@ -Wl,--wrap=cudaStreamEndCapture -Wl,--wrap=cudaGraphInstantiate -lcmocka -lm -lpthread
 
 $(FAKE)/replay: $(patsubst $(BUILD)/%,$(SMALL)/%,$(LIVE) $(EXAMPLE)/replay/live.o)
-$(patsubst $(BUILD)/%,$(SMALL)/%,$(LIVE) $(EXAMPLE)/replay/live.o): $(SMALL)/replay
+$(patsubst $(BUILD)/%,$(SMALL)/%,$(LIVE) $(EXAMPLE)/replay/live.o): $(SMALL)/replay ; @: # made with it; not by a built-in rule
 $(FAKE)/latency $(FAKE)/replay: $(FAKE)/%: $(FAKE)/examples/replay/%.o $(FAKE_OBJ) $(SMALL)/examples/parts.a
 	$(CC) $(SAN) $(filter %.o,$^) $(SMALL)/examples/parts.a -o $@ $(FORMAT_LIBS) $(GST_LIBS) -lcmocka -lm -lpthread
 
@@ -275,13 +278,14 @@ $(BUILD)/vfcheck: $(VFCHECK) $(LIB)
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
 MAVLINK_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink' 2>/dev/null && echo $$p; done) $(PYTHON))# one that has pymavlink
 MAVSDK_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink, mavsdk' 2>/dev/null && echo $$p; done) $(MAVLINK_PYTHON))# one that has both
-COMPANION_SLOW = '$(MAVSDK_PYTHON) tests/companion/clients.py mavsdk $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/clients.py mavproxy $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_mavlink.so' '$(MAVLINK_PYTHON) tests/companion/flight.py $(BUILD)/companion $(BUILD)/replay $(SMALL)/companion' '$(PYTHON) tests/companion/view.py $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/map.py $(MAP)/companion $(MAP)/replay'
+COMPANION_SLOW = '$(MAVSDK_PYTHON) tests/companion/clients.py mavsdk $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/clients.py mavproxy $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/mavlink.py $(BUILD)/bridge_mavlink.so' '$(MAVLINK_PYTHON) tests/companion/flight.py $(BUILD)/companion $(BUILD)/replay $(SMALL)/companion' '$(DDS_PYTHON) tests/companion/dds.py $(BUILD)/companion $(BUILD)/replay' '$(PYTHON) tests/companion/view.py $(BUILD)/companion' '$(MAVLINK_PYTHON) tests/companion/map.py $(MAP)/companion $(MAP)/replay'
+DDS_PYTHON = $(firstword $(shell for p in $(PYTHON) python3; do $$p -c 'import pymavlink, cyclonedds' 2>/dev/null && echo $$p; done) $(MAVLINK_PYTHON))# likewise
 MCAP_PYTHON = $(shell for p in $(PYTHON) python3; do $$p -c 'import mcap' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has the package mcap
 ROS_PYTHON = $(shell for p in $(VFRONT_ROS_PYTHON) $(PYTHON) python3; do $$p -c 'import rclpy' 2>/dev/null && echo $$p && exit; done; echo $(PYTHON))# one that has ROS 2
 BRIDGES := graph mavlink fast track orb lens rectify features trajectory state ego stereo propagate vio start nav
 # In `make slow`, because each takes more than 8 s: of the oracles, and of the tests of ports.
 SLOW    := detect ego essential motion scale start start_offset stereo_position imu_fault $(OWN) $(MAPS) report_loops
-SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(addprefix $(FAKE)/,graph $(FAULTS) hang $(FAILOVER)) $(addprefix $(JETPACK4)/,$(FAULTS) points) $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
+SLOW_PORTS := $(addprefix $(SMALL)/,init api info invariance prior alloc) $(PORTS:%=$(FAKE)/%) $(addprefix $(FAKE)/,graph pace $(FAULTS) hang $(FAILOVER)) $(addprefix $(JETPACK4)/,$(FAULTS) points) $(if $(HAVE_CUBLAS),$(FAKE)/cublas)
 QUICK   := $(patsubst %,$(TEST)/%,$(filter-out $(SLOW),$(ORACLES) $(TOOLS)) $(FLYING) $(BENCHED) thread finding) $(addprefix $(SMALL)/,clock imu points partners fields ownership carry idle missing gyro)
 GPU_ONLY := $(if $(filter 1,$(SMALL_CUDA)),$(addprefix $(SMALL)/,$(FAULTS) hang $(FAILOVER)))
 # Every config that vfront_cfg.h allows, by the compiler's front end; and what the smallest one links.
@@ -325,7 +329,8 @@ slow-run: $(if $(HAVE_FIBERS),$(SAMPLED:%=$(EMULATE)/vfcheck-%) $(E_STEPS:%=$(BU
 	  '$(PYTHON) tests/vio/simulate.py $(BUILD)/simulate --only hover --runs 8 --sets=1001,2001' '$(PYTHON) tests/vio/simulate.py $(BUILD)/simulate --only "V1_02, no readings" --runs 12 --sets=' '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds --runs 100 --seconds 6 --check' '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds --runs 30 --seconds 14 --black 4,11 --check' \
   '$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds-rendered --runs 24 --seconds 4 --check' $(foreach b,covariance gravity,'$(PYTHON) tests/vio/worlds.py $(BUILD)/worlds-rendered --runs 12 --seconds 4 --broken $b --check --must-fail') 'env PYTHON=$(PYTHON) tests/vio/worlds_long.sh $(BUILD) --quick' \
   '$(PYTHON) tests/integrity/integrity.py $(BUILD)/worlds --runs 74 --seconds 6 --check' '$(PYTHON) tests/integrity/integrity.py $(BUILD)/worlds --runs 20 --seconds 6 --broken covariance --check --must-fail' \
-  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/accuracy/check.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(EXEC) $(BUILD)/endless 2000' '$(EXEC) $(TEST)/steady --steps 60 --frames 20 --size 128x96 --set select_points=200 --set ego_hypotheses=32 --set ego_metric_hypotheses=32' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/wrong_calibration.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/calibrate.py $(BUILD)/calibrate --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
+  '$(PYTHON) tests/integrity/recorded.py $(BUILD)/bridge_nav.so $(BUILD)/worlds --runs 34 --set state_only=1 --check' '$(PYTHON) tests/integrity/recorded.py $(BUILD)/bridge_nav.so $(BUILD)/worlds --runs 1 --set state_only=1 --broken --check --must-fail' \
+  '$(PYTHON) tests/examples/trajectory.py $(BUILD)/bridge_trajectory.so $(BUILD)/replay' '$(PYTHON) tests/examples/state.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(PYTHON) tests/accuracy/check.py $(BUILD)/bridge_state.so $(BUILD)/replay' '$(EXEC) $(BUILD)/endless 2000' '$(EXEC) $(TEST)/steady --steps 60 --frames 20 --size 128x96 --set select_points=200 --set ego_hypotheses=32 --set ego_metric_hypotheses=32' '$(PYTHON) tests/examples/faults.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/wrong_calibration.py $(BUILD)/replay --quick' '$(PYTHON) tests/examples/wrong_calibration.py $(BUILD)/replay --quick --state-only' '$(PYTHON) tests/examples/calibrate.py $(BUILD)/calibrate --quick' '$(PYTHON) tests/examples/flights.py $(BUILD)/replay --quick' \
   $(COMPANION_SLOW)
 
 golden: $(BUILD)/digest $(MAP)/digest ## Writes tests/golden.txt and tests/map/golden.txt anew, on purpose only
@@ -443,7 +448,14 @@ worlds-long: $(BUILD)/worlds $(BUILD)/worlds-rendered ## Hovers of 10 minutes an
 integrity: $(BUILD)/worlds $(BUILD)/worlds-rendered ## Drawn worlds without and with a drawn fault, 592 runs without pictures, 60 rendered: misleading frames, alerts, recovery; writes tests/integrity/integrity.txt and Stanford diagrams, 10 minutes on 2 cores; some by INTEGRITY="--runs 37,10" or INTEGRITY=--help, which write nothing
 	$(if $(INTEGRITY),,$(RECORD) tests/integrity/integrity.txt 'Drawn faults in drawn worlds') $(PYTHON) tests/integrity/integrity.py $^ $(or $(INTEGRITY),--runs 592$(comma)60 --svg tests/integrity --csv $(BUILD)/integrity.csv$(comma)$(BUILD)/integrity-rendered.csv)
 
-.PHONY: sensitivity leave-one-out
+.PHONY: sensitivity leave-one-out integrity-recorded integrity-sample
+integrity-sample: $(BUILD)/worlds $(BUILD)/bridge_nav.so ## Some drawn faults, in drawn worlds and in a recorded set, within their bounds; 3 minutes of a core
+	$(PYTHON) tests/integrity/integrity.py $< --runs 74 --seconds 6 --check
+	$(PYTHON) tests/integrity/recorded.py $(BUILD)/bridge_nav.so $< --runs 34 --set state_only=1 --check
+
+integrity-recorded: $(BUILD)/bridge_nav.so $(BUILD)/worlds ## Drawn faults in a recorded set, 198 runs by the step for a state; writes tests/integrity/recorded.txt, 8 minutes of a core
+	$(RECORD) tests/integrity/recorded.txt 'Drawn faults in a recorded set' $(PYTHON) tests/integrity/recorded.py $^ --runs 198 --set state_only=1
+
 dockerfile: ## Commands of examples/package/Dockerfile in a chroot of debootstrap: root, a network, minutes
 	$(PYTHON) tests/package/dockerfile.py
 
@@ -530,8 +542,9 @@ check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other con
 	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s CUDA=0 BUILD=$(BUILD)/first all first-run' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/package/reference.sh $(BUILD) $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
 
 tsan: ## The port's thread under the thread sanitizer, with calls that hang
-	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang
+	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang $(BUILD)/tsan/fake/pace
 	$(BUILD)/tsan/fake/hang --quick
+	$(BUILD)/tsan/fake/pace
 
 asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers, but for those that take minutes
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-run

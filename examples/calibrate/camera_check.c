@@ -39,6 +39,7 @@ struct ray {
 struct fit {
     const gathered_t *data;
     const vfront_camera_t *camera; /* camera 1 */
+    double focal_px;               /* of it, at the optical axis */
     struct ray *ray;
     pose_t given;               /* T_cam1_cam0 of the calibration */
     double unit[3], side[2][3]; /* direction of the baseline; axes across it */
@@ -76,6 +77,13 @@ static double distance_px(const struct ray *r, const pose_t *at, double focal)
     return r->scale_px * rotation_dot(second, normal) / sqrt(rotation_dot(normal, normal));
 }
 
+/** Pixels a radian at the optical axis, along x. */
+static double axis_focal_px(const vfront_camera_t *c)
+{
+    const int moved = c->lens == VFRONT_LENS_DS || c->lens == VFRONT_LENS_OMNI; /* by xi */
+    return c->fx_px / (1.0 + (moved ? c->distortion[0] : 0.0));
+}
+
 /** Bearings of camera 1, if its focal lengths were those of the calibration times exp(focal). */
 static int second_bearing(const vfront_camera_t *c, const float px[2], double focal, double to[3])
 {
@@ -94,7 +102,7 @@ static void set_rays(struct fit *f)
         const double px[2] = {(double)first[0], (double)first[1]};
         double more[3];
         r->size = (double)p->size;
-        r->scale_px = f->camera->fx_px * exp(focal);
+        r->scale_px = f->focal_px * exp(focal);
         r->block = (int)((uint64_t)p->frame * LEAST_SQUARES_BLOCKS / f->data->frames);
         r->valid = vfront_lens_bearing(&f->data->rig.camera[0], px, r->first) &&
                    second_bearing(f->camera, second, focal, r->second) &&
@@ -203,7 +211,7 @@ static double fill_map(const struct fit *f, const double *given_bearing, int wit
         if (!is_inlier(&r, d)) continue;
         inliers++;
         memcpy(r.second, &given_bearing[3 * i], sizeof r.second);
-        r.scale_px = f->camera->fx_px;
+        r.scale_px = f->focal_px;
         const int x = (int)((double)p->px[1][0] * CAMERA_COLUMNS / f->camera->width_px),
                   y = (int)((double)p->px[1][1] * CAMERA_ROWS / f->camera->height_px);
         if (x < 0 || y < 0 || x >= CAMERA_COLUMNS || y >= CAMERA_ROWS) continue;
@@ -271,7 +279,7 @@ static void add_rotation(findings_t *all, const struct fit *f, int blocks)
             snprintf(to->text, sizeof to->text,
                      "camera 1 is turned by %.1f mrad about its axis %c, %.1f px in the picture, from where the "
                      "calibration has it.",
-                     x.value, 'x' + k, 1e-3 * x.value * f->camera->fx_px);
+                     x.value, 'x' + k, 1e-3 * x.value * f->focal_px);
         if (to->decision == FINDING_WRONG)
             snprintf(to->advice, sizeof to->advice,
                      "The mount has moved since the calibration, or its transform is of another direction (T_cn_cnm1 "
@@ -412,7 +420,7 @@ static int check(findings_t *all, struct fit *f, double *bearing, camera_map_t *
 int camera_check(findings_t *all, const gathered_t *data, camera_map_t *map)
 {
     const char *const more = "Record a textured room with both cameras uncovered and in focus.";
-    struct fit f = {.data = data, .camera = &data->rig.camera[1]};
+    struct fit f = {.data = data, .camera = &data->rig.camera[1], .focal_px = axis_focal_px(&data->rig.camera[1])};
     memset(map, 0, sizeof *map);
     if (data->rig.cameras < 2 || calibration_baseline_m(&data->rig) <= 0.0) return 0;
     if (data->pairs < LEAST_PAIRS) {

@@ -2,14 +2,11 @@
  *
  * companion: cameras and an IMU in, MAVLink to an autopilot out.
  */
-#define _POSIX_C_SOURCE 200809L /* access */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "clock.h"
 #include "display.h"
@@ -78,13 +75,6 @@ static void take_sample(void *context, const vfront_imu_t *sample)
     if (c->settings.is_fast) links_service(&links);
 }
 
-/** 1: the source is a camera that is not there, as where the machine has just begun. */
-static int is_missing(const struct companion *c, const char *error)
-{
-    return error && strncmp(c->settings.source, "v4l2:", 5) == 0 && strstr(error, strerror(ENOENT)) &&
-           (!c->settings.rig || access(c->settings.rig, R_OK) == 0);
-}
-
 /** A second in which links and page go on. */
 static void wait_a_second(void)
 {
@@ -97,10 +87,11 @@ static void wait_a_second(void)
     }
 }
 
-/** Opens the source; one that is not there is waited for. */
+/** Opens the source; one that is not there, as where the machine has just begun, is waited for. */
 static int open_source(struct companion *c)
 {
     const struct settings *s = &c->settings;
+    int is_absent = 0;
     const source_settings_t settings = {.where = s->source,
                                         .calibration = s->rig ? s->rig : s->calibration,
                                         .is_fast = s->is_fast,
@@ -110,17 +101,19 @@ static int open_source(struct companion *c)
                                         .exposure_us = s->exposure_us,
                                         .readout_us = s->readout_us,
                                         .take = take_sample,
-                                        .context = c};
+                                        .context = c,
+                                        .is_absent = &is_absent};
     const char *error = source_open(&c->source, &settings);
-    if (is_missing(c, error)) {
+    if (is_absent) {
         message(CONTINUE, "%s; it is tried again every second", error);
         links_report(&links, NOTICE_PICTURES, SEVERITY_ERROR, "vision: a camera is not there");
         watchdog_ready();
     }
-    while (is_missing(c, error) && !process_is_stopped) {
+    while (is_absent && !process_is_stopped) {
         wait_a_second();
         source_close(c->source);
         c->source = NULL;
+        watchdog_alive();
         error = source_open(&c->source, &settings);
     }
     if (process_is_stopped && error) return EXIT_DONE;
@@ -185,7 +178,9 @@ static int open_links(struct companion *c)
     }
     links.origin = s->origin;
     const char *error = s->iio ? links_open_iio(&links, s->iio, s->imu_hz) : NULL;
-    if (error) return message(EXIT_SOURCE, "--imu %s", error);
+    if (error && !links.iio.is_absent) return message(EXIT_SOURCE, "--imu %s", error);
+    if (error) message(CONTINUE, "--imu %s; it is tried again every second", error);
+    if (error) links_report(&links, NOTICE_DEVICE, SEVERITY_ERROR, "vision: the IMU is not there");
     if (s->iio && links.iio.hz > 0.0) message(CONTINUE, "iio:%s: %.4g samples a second", s->iio, links.iio.hz);
     return CONTINUE;
 }

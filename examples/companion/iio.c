@@ -71,6 +71,8 @@ static const char *find(iio_t *iio, int *number)
         *number = i;
         return NULL;
     }
+    *iio->folder = 0;
+    iio->is_absent = 1;
     return message_text("iio:%s: no such device", iio->device);
 }
 
@@ -204,12 +206,14 @@ static const char *open_device(iio_t *iio)
 {
     int number = 0;
     char path[640];
+    iio->is_absent = 0;
     const char *error = find(iio, &number);
     if (!error) error = set_up(iio);
     if (error) return error;
     snprintf(path, sizeof path, "%s/dev/iio:device%d", iio->root, number);
     iio->in_count = 0;
     iio->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    iio->is_absent = iio->fd < 0 && errno == ENOENT;
     return iio->fd >= 0 ? NULL : message_text("%s: %s", path, strerror(errno));
 }
 
@@ -227,7 +231,7 @@ const char *iio_open(iio_t *iio, const char *root, const char *device, double hz
 
 void iio_close(iio_t *iio)
 {
-    if (!*iio->device) return;
+    if (!*iio->device || !*iio->folder) return;
     if (iio->fd >= 0) close(iio->fd);
     iio->fd = -1;
     (void)put(iio, "buffer/enable", "0");
@@ -237,7 +241,10 @@ const char *iio_maintain(iio_t *iio, uint64_t now_ns)
 {
     if (!*iio->device || iio->fd >= 0 || now_ns < iio->retry_ns) return NULL;
     iio->retry_ns = now_ns + RETRY_NS;
-    return open_device(iio) ? NULL : "vision: the IMU is back";
+    const int was_absent = iio->is_absent;
+    const char *error = open_device(iio);
+    if (!error) return "vision: the IMU is back";
+    return was_absent && !iio->is_absent ? error : NULL;
 }
 
 /* ---- samples ---------------------------------------------------------------------------------------------------- */

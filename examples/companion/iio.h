@@ -27,7 +27,8 @@ typedef struct iio_channel {
 
 /** A device. Zero it before iio_open(). */
 typedef struct iio {
-    int fd;          /**< To poll for readable; -1: it went away. */
+    int fd;          /**< To poll for readable; -1: it is not there, or went away. */
+    int is_absent;   /**< 1: it could not be opened because it is not there. */
     char root[128];  /**< "", or the folder in place of / in a test. */
     char device[64]; /**< As it was asked for. */
     char folder[320];
@@ -41,7 +42,7 @@ typedef struct iio {
 } iio_t;
 
 /**
- * Opens a device.
+ * Opens a device. One that is not there gives a message and `is_absent`, and iio_maintain() opens it once it is.
  * @param[in] root      "" but for tests.
  * @param[in] device    Its number, or its name as in sysfs.
  * @param[in] hz        Rate that is asked for; it may have another.
@@ -51,8 +52,8 @@ const char *iio_open(iio_t *iio, const char *root, const char *device, double hz
 /** Samples that have come, by rising time, on the companion's clock. Returns their number. */
 uint32_t iio_read(iio_t *iio, uint64_t now_ns, vfront_imu_t *out, uint32_t max);
 
-/** Opens a device again that went away; to be called now and then. Returns NULL, or a message to be printed once:
- *  that it is back. */
+/** Opens a device that is not there, or went away; to be called now and then. Returns NULL, or a message to be printed
+ *  once: that it is back, or what is wrong with it, if `fd` is still -1. */
 const char *iio_maintain(iio_t *iio, uint64_t now_ns);
 void iio_close(iio_t *iio);
 

@@ -293,8 +293,8 @@ const char *link_open(link_t *l, const char *specification)
             l->kind = known[i].kind;
         return error;
     }
-    return message_text("--link %.80s: not udp:HOST:PORT, udpin:PORT, tcp:HOST:PORT, serial:DEVICE:BAUD or "
-                        "file:PATH",
+    return message_text("--link %.80s: not udp:HOST:PORT, udpin:PORT, tcp:HOST:PORT, serial:DEVICE:BAUD, "
+                        "file:PATH or dds:DOMAIN",
                         specification);
 }
 

@@ -26,7 +26,15 @@
 #define LINK_PEER_NS 5000000000u /* of silence after which udpin takes another peer */
 
 /** Kind of a link. */
-typedef enum link_kind { LINK_NONE = 0, LINK_UDP, LINK_UDPIN, LINK_TCP, LINK_SERIAL, LINK_FILE } link_kind_t;
+typedef enum link_kind {
+    LINK_NONE = 0,
+    LINK_UDP,
+    LINK_UDPIN,
+    LINK_TCP,
+    LINK_SERIAL,
+    LINK_FILE,
+    LINK_DDS /**< Not MAVLink: uxrce.h opens it and sends. */
+} link_kind_t;
 
 /** Address, as the system has it; of 0 bytes: none. */
 typedef struct link_address {

@@ -50,10 +50,12 @@ const char *links_open(links_t *l, const char *specification, const peer_setting
     peer_t *p = &l->peer[l->count];
     memset(p, 0, sizeof *p);
     p->settings = *settings;
-    const char *error = link_open(&p->link, specification);
+    const int is_dds = uxrce_is(specification);
+    const char *error = is_dds ? uxrce_open(&p->uxrce, &p->link, specification) : link_open(&p->link, specification);
+    if (is_dds) p->autopilot = AUTOPILOT_PX4;                 /* nobody else has such a link */
     p->link.system = settings->is_map ? 0 : settings->system; /* whoever speaks first */
     p->link.component = settings->component;
-    if (!error && settings->key) link_sign(&p->link, settings->key, (uint8_t)(l->count + 1));
+    if (!error && settings->key && !is_dds) link_sign(&p->link, settings->key, (uint8_t)(l->count + 1));
     if (!error) l->count++;
     return error;
 }
@@ -66,7 +68,7 @@ static int send_to(peer_t *p, const mavlink_message_t *message)
     mavlink_message_t m = *message;
     m.system = p->settings.system;
     m.component = PEER_COMPONENT;
-    return link_send(&p->link, &m);
+    return p->link.kind == LINK_DDS ? uxrce_send(&p->uxrce, &p->link, &m) : link_send(&p->link, &m);
 }
 
 /** 1: a state that a link's queue, in another machine, has no room for. A failure always goes. */
@@ -298,7 +300,7 @@ static void take_iio(links_t *l, uint64_t now_ns)
     }
     if (was_there && l->iio.fd < 0) report(l, NOTICE_DEVICE, SEVERITY_ERROR, "vision: the IMU is gone");
     const char *notice = iio_maintain(&l->iio, now_ns);
-    if (notice) report(l, NOTICE_DEVICE, SEVERITY_INFO, notice);
+    if (notice) report(l, NOTICE_DEVICE, l->iio.fd < 0 ? SEVERITY_ERROR : SEVERITY_INFO, notice);
 }
 
 /** ArduPilot takes the least of arrival less stamp for the offset of clocks: the least lag has to be constant. */
@@ -321,6 +323,7 @@ static void service(links_t *l)
     if (second) l->next_second_ns = now_ns + SECOND_NS;
     for (int i = 0; i < l->count; i++) {
         const char *notice = link_maintain(&l->peer[i].link);
+        l->peer[i].has_reader = uxrce_has_reader(&l->peer[i].uxrce);
         if (notice) message(CONTINUE, "%s", notice);
         if (second) {
             send_heartbeat(l, i);
@@ -410,7 +413,10 @@ void links_stop(links_t *l)
     for (int i = 0; i < 2; i++)
         if (l->wake[i] >= 0) close(l->wake[i]);
     iio_close(&l->iio);
-    for (int i = 0; i < l->count; i++) link_close(&l->peer[i].link);
+    for (int i = 0; i < l->count; i++) {
+        uxrce_close(&l->peer[i].uxrce);
+        link_close(&l->peer[i].link);
+    }
     pthread_mutex_destroy(&l->lock);
 }
 

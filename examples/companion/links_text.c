@@ -15,6 +15,7 @@ static void summarize(const links_t *l, int i, uint64_t now_ns, char text[LINKS_
     char why[PEER_TEXT], decision[PEER_DECISION];
     const size_t size = LINKS_SUMMARY / LINKS_MAX - 2;
     const char *silence = peer_silence(p, now_ns, why);
+    const int has_estimator = p->link.kind != LINK_FILE && p->link.kind != LINK_DDS;
     if (p->settings.is_map)
         snprintf(text, size, "link %d: %s", i + 1, l->map_ns ? "gets the place in the map" : "not located in the map");
     else if (silence || (rate->is_known && !(rate->sent_hz > 0.0)))
@@ -26,8 +27,8 @@ static void summarize(const links_t *l, int i, uint64_t now_ns, char text[LINKS_
         snprintf(text, size, "link %d: %s: rate not known yet", i + 1, peer_name(p));
     else
         snprintf(text, size, "link %d: %s gets %.0f of %.0f Hz, %.0f ms old%s%s", i + 1, peer_name(p), rate->sent_hz,
-                 rate->hz, 1e-6 * (double)p->link.state_age_ns, p->link.kind == LINK_FILE ? "" : "; ",
-                 p->link.kind == LINK_FILE ? "" : peer_decision(p, now_ns, decision));
+                 rate->hz, 1e-6 * (double)p->link.state_age_ns, has_estimator ? "; " : "",
+                 has_estimator ? peer_decision(p, now_ns, decision) : "");
 }
 
 void links_summary(links_t *l, char text[LINKS_SUMMARY])

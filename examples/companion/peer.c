@@ -36,6 +36,7 @@ int peer_is_autopilot(const peer_t *p, const mavlink_message_t *m)
 const char *peer_name(const peer_t *p)
 {
     return p->link.kind == LINK_FILE             ? "the file"
+           : p->link.kind == LINK_DDS            ? "the DDS topic"
            : p->autopilot == AUTOPILOT_ARDUPILOT ? "ArduPilot"
            : p->autopilot == AUTOPILOT_PX4       ? "PX4"
                                                  : "the autopilot";
@@ -354,6 +355,7 @@ int peer_takes_stamps(const peer_t *p, uint64_t now_ns)
 {
     if (p->settings.is_map) return 0;
     if (p->link.kind == LINK_FILE) return 1;
+    if (p->link.kind == LINK_DDS) return p->has_reader;
     if (!p->has_autopilot || now_ns > p->heartbeat_ns + PEER_SILENCE_NS) return 0;
     const uint32_t needed = peer_answers_needed(p);
     return !needed || (p->answered >= needed && now_ns <= p->answered_ns + PEER_ANSWERS_AGE_NS);
@@ -362,6 +364,7 @@ int peer_takes_stamps(const peer_t *p, uint64_t now_ns)
 const char *peer_silence(const peer_t *p, uint64_t now_ns, char text[PEER_TEXT])
 {
     if (p->settings.is_map || peer_takes_stamps(p, now_ns)) return NULL;
+    if (p->link.kind == LINK_DDS) return "nobody reads it";
     if (!p->has_autopilot) return "no heartbeat";
     if (!p->sync.count) return "TIMESYNC is not answered";
     const int is_over = p->answered_ns && now_ns > p->answered_ns + PEER_ANSWERS_AGE_NS;

@@ -19,6 +19,7 @@
 #include "imu_buffer.h"
 #include "timesync.h"
 #include "uplink.h"
+#include "uxrce.h"
 
 #define PEER_ANSWERS_PX4 500u
 #define PEER_ANSWER_NS 50000000u        /* nearer answers are one: PX4 asks ten times a second */
@@ -68,6 +69,8 @@ typedef struct peer_estimator {
 typedef struct peer {
     peer_settings_t settings;
     link_t link;
+    uxrce_t uxrce;         /**< Of LINK_DDS. */
+    int has_reader;        /**< 1: somebody reads it, likely PX4's agent. Set by the caller. */
     int has_autopilot;     /**< 1: a heartbeat of it came. */
     uint8_t autopilot;     /**< Its kind: 3 ArduPilot, 12 PX4. */
     int is_armed;          /**< 1: its motors may turn, by its last heartbeat. */

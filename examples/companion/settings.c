@@ -40,8 +40,9 @@ static const char help_in[] =
 static const char help_out[] =
     "\n"
     "out:\n"
-    "  --link LINK       udp:HOST:PORT[:LOCAL], udpin:PORT, tcp:HOST:PORT, serial:DEVICE:BAUD or file:PATH; up to 4 "
-    "times;\n"
+    "  --link LINK       udp:HOST:PORT[:LOCAL], udpin:PORT, tcp:HOST:PORT, serial:DEVICE:BAUD, file:PATH or "
+    "dds:DOMAIN,\n"
+    "                    VehicleOdometry for the agent of PX4's uXRCE-DDS; up to 4 times;\n"
     "                    none: pictures, tracks and state for --view alone, also without an IMU\n"
     "  --key FILE        sign all messages, take signed ones alone: 32 bytes, or 64 hexadecimal digits\n"
     "  --system N        system id of the autopilot; 1\n"
@@ -73,6 +74,7 @@ static const char help_out[] =
     "link\n"
     "  --realtime N      SCHED_FIFO with priority N, and memory locked, where permitted\n"
     "  --port WHICH      auto, host or cuda\n"
+    "  --state-only      a step without key points, in half the time: vfront_tuning_state(); not with --map\n"
     "  --set NAME=VALUE  a tuning value of the library; replay --set help lists them\n"
     "  --quiet           no line every 10 s\n"
     "  --help            this page\n"
@@ -226,6 +228,7 @@ static int set_flag(struct settings *s, const char *name)
         *known[i].flag = known[i].value;
         return CONTINUE;
     }
+    if (strcmp(name, "--state-only") == 0) return CONTINUE; /* begin_tuning() */
     if (strcmp(name, "--obstacles") == 0) return s->obstacle_height_m = 1.0, CONTINUE;
     if (strcmp(name, "--help") != 0) return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
     fputs(help_in, stdout);
@@ -261,10 +264,34 @@ static int read_option(struct settings *s, char **word, int *at)
     return set ? set(s, text) : set_number(s, name, text);
 }
 
+/** The standard step, or with --state-only that for a state, before the values of --set. */
+static void begin_tuning(struct settings *s, int count, char **word)
+{
+    vfront_tuning_default(&s->tuning);
+    for (int at = 1; at < count; at++)
+        if (strcmp(word[at], "--state-only") == 0) vfront_tuning_state(&s->tuning);
+}
+
+/** What needs an answer has another link than DDS. */
+static int check_dds(const struct settings *s, int map_links)
+{
+    int is_answered = 0;
+    for (int i = 0; i < s->links; i++) {
+        const int is_dds = uxrce_is(s->link[i]);
+        if (is_dds && s->is_map_link[i]) return message(EXIT_USAGE, "--map-link %s: not over DDS", s->link[i]);
+        is_answered |= !is_dds && !s->is_map_link[i];
+    }
+    if (s->links > map_links && !is_answered && (s->is_north || s->is_check))
+        return message(EXIT_USAGE, "--%s: nothing comes back over DDS", s->is_north ? "north" : "check");
+    if (s->links && s->imu_is_autopilots && uxrce_is(s->link[0]))
+        return message(EXIT_USAGE, "--imu autopilot: nothing comes back over DDS");
+    return CONTINUE;
+}
+
 int settings_read(struct settings *s, int count, char **word)
 {
     memset(s, 0, sizeof *s);
-    vfront_tuning_default(&s->tuning);
+    begin_tuning(s, count, word);
     s->source = "synthetic";
     s->imu_hz = 200.0;
     s->imu_delay_s = -1e3;
@@ -289,9 +316,13 @@ int settings_read(struct settings *s, int count, char **word)
     if (map_links && !s->map) return message(EXIT_USAGE, "--map-link: without --map");
     if (s->map && !VFRONT_MAP)
         return message(EXIT_USAGE, "--map: this build has no map; vfront_cfg.h names the switch, VFRONT_MAP");
+    if (s->map && !s->tuning.describe)
+        return message(EXIT_USAGE, "--map: its places are key points; not with --state-only");
     if (s->map) s->tuning.map = 1;
     if (s->links && s->is_alone) return message(EXIT_USAGE, "--link none: beside another link");
     if (s->is_alone && s->imu_is_autopilots) return message(EXIT_USAGE, "--link none: no autopilot, no IMU of it");
+    const int code = check_dds(s, map_links);
+    if (code != CONTINUE) return code;
     if (s->links == map_links && !s->is_alone)
         return message(EXIT_USAGE, "--link is missing: where the messages go; --help lists all options");
     if (s->is_fast && (s->imu_is_autopilots || s->iio))
@@ -301,6 +332,6 @@ int settings_read(struct settings *s, int count, char **word)
     if (s->obstacle_height_m > 0.0 && !VFRONT_DENSE)
         return message(EXIT_USAGE, "--obstacles: this build has no disparities; vfront_cfg.h names the switch");
     if (s->obstacle_height_m > 0.0) s->tuning.dense = 1;
-    if (s->tuning.vio == 0 && VFRONT_VIO) s->tuning.vio = 1;
+    if (VFRONT_VIO) s->tuning.vio = 1;
     return CONTINUE;
 }

@@ -25,6 +25,8 @@ const char *source_open(source_t **source, const source_settings_t *settings)
     if (!*source) return "no memory for a source";
     (*source)->kind = kind_of(settings->where);
     const char *error = (*source)->kind->open(&(*source)->of, settings);
+    const source_t *s = *source;
+    if (settings->is_absent) *settings->is_absent = error && s->kind->is_absent && s->of && s->kind->is_absent(s->of);
     if (!error) return NULL;
     source_close(*source);
     *source = NULL;

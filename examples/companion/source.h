@@ -32,6 +32,7 @@ typedef struct source_settings {
     uint32_t readout_us;     /**< From the end of exposure to that of the frame, where drivers stamp that. */
     source_sample_fn *take;  /**< For samples. */
     void *context;           /**< For `take`. */
+    int *is_absent;          /**< NULL, or set by source_open(): 1: it failed for a device that is not there yet. */
 } source_settings_t;
 
 /** What source_next() found. */

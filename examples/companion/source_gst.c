@@ -3,7 +3,8 @@
  * GStreamer pipelines: gst:PIPELINE, in the words of gst-launch-1.0, with an appsink of the name cam0, and one of the
  * name cam1 for a second camera; where none has such a name, one is put behind it. Stamps are the pipeline's, whose
  * clock is CLOCK_MONOTONIC: the time of a buffer less --readout-us and --exposure-us is the start of exposure. A
- * pipeline that fails is begun anew every second. GStreamer runs threads of its own.
+ * pipeline that fails is begun anew every second; one that does not find its camera as it is opened is absent.
+ * GStreamer runs threads of its own.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "source_internal.h"
@@ -22,7 +23,8 @@
 #include "source_pair.h"
 
 #define RETRY_NS 1000000000u /* between two tries */
-#define OPEN_NS 5000000000u  /* longest wait for a pipeline to begin */
+#define OPEN_NS 5000000000u  /* longest wait for a pipeline to begin, and for its first picture */
+#define AGAIN_NS 2000000000u /* the same of one that was absent: both within the watchdog's time */
 #define PULL_NS 20000000u    /* longest wait for one camera */
 #define POLL_NS 100000000u
 
@@ -42,7 +44,8 @@ struct pipeline {
     struct sink sink[VFRONT_CAMERAS];
     source_camera_t camera[VFRONT_CAMERAS];
     int count;
-    int is_down, has_ended;
+    int is_down, has_ended, is_absent;
+    uint64_t open_ns; /* OPEN_NS or AGAIN_NS */
     uint64_t retry_ns, skipped;
     uint32_t given;
     const char *fault;
@@ -80,11 +83,15 @@ static void set_caps(GstElement *sink, int is_fast)
     gst_caps_unref(caps);
 }
 
-/** Text of an error of the pipeline. */
-static const char *error_of(GstMessage *m)
+/** Text of an error of the pipeline. A device, a server or a file may be absent for a while, or in use. */
+static const char *error_of(struct pipeline *p, GstMessage *m)
 {
     GError *error = NULL;
     gst_message_parse_error(m, &error, NULL);
+    p->is_absent = g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_NOT_FOUND) ||
+                   g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_BUSY) ||
+                   g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ) ||
+                   g_error_matches(error, GST_RESOURCE_ERROR, GST_RESOURCE_ERROR_OPEN_READ_WRITE);
     const char *text = message_text("gst: %.80s: %.300s", GST_MESSAGE_SRC_NAME(m), error->message);
     g_error_free(error);
     return text;
@@ -126,9 +133,9 @@ static const char *begin(struct pipeline *p)
         for (int i = 0; i < p->count; i++) g_object_set(p->sink[i].element, "drop", TRUE, NULL);
     }
     if (asked == GST_STATE_CHANGE_FAILURE ||
-        gst_element_get_state(p->element, NULL, NULL, OPEN_NS) == GST_STATE_CHANGE_FAILURE) {
+        gst_element_get_state(p->element, NULL, NULL, p->open_ns) == GST_STATE_CHANGE_FAILURE) {
         GstMessage *m = gst_bus_pop_filtered(p->bus, GST_MESSAGE_ERROR);
-        const char *text = m ? error_of(m) : "gst: the pipeline does not begin";
+        const char *text = m ? error_of(p, m) : "gst: the pipeline does not begin";
         if (m) gst_message_unref(m);
         return text;
     }
@@ -139,13 +146,13 @@ static const char *begin(struct pipeline *p)
 static const char *take_size(struct pipeline *p, int i)
 {
     GstVideoInfo info;
-    GstSample *first = gst_app_sink_try_pull_preroll(GST_APP_SINK(p->sink[i].element), OPEN_NS);
+    GstSample *first = gst_app_sink_try_pull_preroll(GST_APP_SINK(p->sink[i].element), p->open_ns);
     const int known = first && gst_sample_get_caps(first) &&
                       gst_video_info_from_caps(&info, gst_sample_get_caps(first));
     if (first) gst_sample_unref(first);
     if (!known) {
         GstMessage *m = gst_bus_pop_filtered(p->bus, GST_MESSAGE_ERROR);
-        const char *text = m ? error_of(m) : message_text("gst: cam%d: no picture comes", i);
+        const char *text = m ? error_of(p, m) : message_text("gst: cam%d: no picture comes", i);
         if (m) gst_message_unref(m);
         return text;
     }
@@ -161,6 +168,7 @@ static const char *open_pipeline(void **of, const source_settings_t *settings)
     if (!p) return "no memory for a pipeline";
     *of = p;
     p->settings = *settings;
+    p->open_ns = settings->is_absent && *settings->is_absent ? AGAIN_NS : OPEN_NS;
     if (!gst_init_check(NULL, NULL, &error)) return "gst: GStreamer does not begin";
     const char *text = parse(p, settings->where + strlen("gst:"));
     if (!text) text = find_sinks(p);
@@ -175,9 +183,12 @@ static const char *open_pipeline(void **of, const source_settings_t *settings)
     gst_pipeline_use_clock(GST_PIPELINE(p->element), clock);
     gst_object_unref(clock);
     text = begin(p);
-    for (int i = 0; i < p->count && !text && !settings->calibration; i++) text = take_size(p, i);
+    for (int i = 0; i < p->count && !text && settings->has_own_size; i++)
+        if (!p->rig.camera[i].width_px) text = take_size(p, i);
     return text;
 }
+
+static int is_absent(const void *of) { return ((const struct pipeline *)of)->is_absent; }
 
 static void close_pipeline(void *of)
 {
@@ -265,7 +276,7 @@ static const char *take_newest(struct pipeline *p, int i, uint64_t wait_ns)
 static void take_down(struct pipeline *p, GstMessage *error)
 {
     char text[400];
-    snprintf(text, sizeof text, "%s", error_of(error));
+    snprintf(text, sizeof text, "%s", error_of(p, error));
     p->fault = message_text("%s; it is tried again every second", text);
     for (int i = 0; i < p->count; i++) let_go(&p->sink[i]);
     p->is_down = 1;
@@ -352,6 +363,7 @@ static const char *open_pipeline(void **of, const source_settings_t *settings)
     return "gst: this build has no GStreamer: install libgstreamer-plugins-base1.0-dev and build anew";
 }
 
+static int is_absent(const void *of) { return (void)of, 0; }
 static void close_pipeline(void *of) { (void)of; }
 static void done(void *of) { (void)of; }
 static uint64_t skipped(const void *of) { return (void)of, 0; }
@@ -374,6 +386,7 @@ static int has_samples(const void *of)
 }
 
 const source_kind_t source_gst = {.open = open_pipeline,
+                                  .is_absent = is_absent,
                                   .close = close_pipeline,
                                   .rig = rig_of,
                                   .has_samples = has_samples,

@@ -10,6 +10,7 @@
 /** Functions of a kind; `of` is its memory. */
 typedef struct source_kind {
     const char *(*open)(void **of, const source_settings_t *settings);
+    int (*is_absent)(const void *of); /* why open() failed: a device that is not there yet; NULL: never */
     void (*close)(void *of);
     const char *(*start)(void *of, const source_inputs_t *inputs); /* NULL: nothing to do */
     const vfront_rig_t *(*rig)(const void *of);

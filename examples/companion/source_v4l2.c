@@ -46,6 +46,7 @@ struct device {
     source_camera_t *seen; /* picture in it */
     uint64_t retry_ns;
     int is_start, is_monotonic; /* flags of its stamps */
+    int is_absent;              /* 1: there was none to open */
 };
 
 struct cameras {
@@ -95,8 +96,8 @@ static const char *set_format(struct device *d, vfront_camera_t *c, int has_own_
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         struct v4l2_format f = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE};
-        f.fmt.pix.width = (uint32_t)c->width_px;
-        f.fmt.pix.height = (uint32_t)c->height_px;
+        f.fmt.pix.width = c->width_px ? (uint32_t)c->width_px : WIDTH;
+        f.fmt.pix.height = c->height_px ? (uint32_t)c->height_px : HEIGHT;
         f.fmt.pix.pixelformat = formats[i].v4l2;
         f.fmt.pix.field = V4L2_FIELD_NONE;
         if (control(d->fd, VIDIOC_S_FMT, &f) != 0) continue;
@@ -200,12 +201,13 @@ static const char *open_device(struct device *d, vfront_camera_t *c, const sourc
     struct v4l2_capability can = {0};
     struct v4l2_streamparm p = {.type = V4L2_BUF_TYPE_VIDEO_CAPTURE};
     d->fd = open(d->path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    d->is_absent = d->fd < 0 && (errno == ENOENT || errno == ENODEV || errno == ENXIO);
     if (d->fd < 0) return message_text("%s: %s", d->path, strerror(errno));
     if (control(d->fd, VIDIOC_QUERYCAP, &can) != 0) return message_text("%s: no video device", d->path);
     const uint32_t caps = can.capabilities & V4L2_CAP_DEVICE_CAPS ? can.device_caps : can.capabilities;
     if (!(caps & V4L2_CAP_VIDEO_CAPTURE) || !(caps & V4L2_CAP_STREAMING))
         return message_text("%s: does not stream pictures", d->path);
-    const char *error = set_format(d, c, settings->has_own_size && !settings->calibration);
+    const char *error = set_format(d, c, settings->has_own_size && !c->width_px);
     p.parm.capture.timeperframe.numerator = 1000;
     p.parm.capture.timeperframe.denominator = (uint32_t)(settings->rate_hz * 1000.0);
     if (!error) (void)control(d->fd, VIDIOC_S_PARM, &p); /* drivers without it have a rate of their own */
@@ -241,13 +243,17 @@ static const char *open_cameras(void **of, const source_settings_t *settings)
     if (!settings->calibration && !settings->has_own_size)
         return "v4l2: --rig is missing: size, lens and place of the cameras";
     c->rig.cameras = c->count;
-    for (int i = 0; i < c->count && !settings->calibration; i++) {
-        c->rig.camera[i].width_px = WIDTH;
-        c->rig.camera[i].height_px = HEIGHT;
-    }
     if (settings->calibration) error = calibration_read(&c->rig, settings->calibration);
     for (int i = 0; i < c->count && !error; i++) error = open_device(&c->device[i], &c->rig.camera[i], settings);
     return error;
+}
+
+static int is_absent(const void *of)
+{
+    const struct cameras *c = of;
+    int found = 0;
+    for (int i = 0; i < c->count; i++) found |= c->device[i].is_absent;
+    return found;
 }
 
 static const char *start_cameras(void *of, const source_inputs_t *inputs)
@@ -416,6 +422,7 @@ static const char *fault_of(void *of)
 }
 
 const source_kind_t source_v4l2 = {.open = open_cameras,
+                                   .is_absent = is_absent,
                                    .close = close_cameras,
                                    .start = start_cameras,
                                    .rig = rig_of,

@@ -44,18 +44,41 @@ void calibration_set_extrinsics(vfront_camera_t *c, const pose_t *T_cam_imu)
 
 /* ---- OpenCV and ROS ---------------------------------------------------------------------------------------------- */
 
+/** Names of distortion_model: ROS's own three, and those that drivers use for lenses that it does not name. Numbers are
+ *  in the order of the library, which is Kalibr's: xi alpha; alpha beta; xi k1 k2 p1 p2. */
+static const struct named_model {
+    const char *name;
+    vfront_lens_t lens;
+    int min, max; /* numbers */
+} named_models[] = {{"plumb_bob", VFRONT_LENS_RADTAN, 0, 8},
+                    {"rational_polynomial", VFRONT_LENS_RATIONAL, 0, 8},
+                    {"equidistant", VFRONT_LENS_EQUIDISTANT, 0, 4},
+                    {"double_sphere", VFRONT_LENS_DS, 2, 2},
+                    {"eucm", VFRONT_LENS_EUCM, 2, 2},
+                    {"omni", VFRONT_LENS_OMNI, 1, 5},
+                    {"fisheye", VFRONT_LENS_EQUIDISTANT, 0, 4},
+                    {"ds", VFRONT_LENS_DS, 2, 2}};
+
+const char *calibration_ros_model(vfront_lens_t lens) { return named_models[lens].name; }
+
 const char *calibration_set_opencv(vfront_camera_t *c, const char *model, const double K[9], const double *k, int count)
 {
     const double intrinsics[4] = {K[0], K[4], K[2], K[5]};
-    const int is_fisheye = model && (strcmp(model, "equidistant") == 0 || strcmp(model, "fisheye") == 0);
-    if (model && !is_fisheye && strcmp(model, "plumb_bob") != 0 && strcmp(model, "rational_polynomial") != 0)
-        return calibration_fail("distortion_model %.40s: plumb_bob, rational_polynomial and equidistant are known here",
+    const struct named_model *m = named_models, *end = m + sizeof named_models / sizeof *m;
+    while (model && m < end && strcmp(model, m->name) != 0) m++;
+    if (m == end)
+        return calibration_fail("distortion_model %.40s: plumb_bob, rational_polynomial, equidistant, double_sphere, "
+                                "eucm and omni are known here",
                                 model);
     if (!calibration_set_lens(c, intrinsics)) return "a focal length that is not above 0";
-    c->lens = is_fisheye ? VFRONT_LENS_EQUIDISTANT : count > 5 ? VFRONT_LENS_RATIONAL : VFRONT_LENS_RADTAN;
-    for (int i = is_fisheye ? 4 : 8; i < count; i++)
+    if (count < m->min) return calibration_fail("distortion: %d numbers, but %s has %d", count, m->name, m->max);
+    const int is_radial = m->lens <= VFRONT_LENS_RATIONAL;
+    c->lens = !is_radial ? m->lens : count > 5 ? VFRONT_LENS_RATIONAL : VFRONT_LENS_RADTAN;
+    for (int i = m->max; i < count; i++)
         if (k[i] != 0.0)
-            return calibration_fail("distortion: number %d is not 0: thin prisms and tilts are not known", i + 1);
+            return calibration_fail(is_radial ? "distortion: number %d is not 0: thin prisms and tilts are not known"
+                                              : "distortion: number %d is not 0",
+                                    i + 1);
     memset(c->distortion, 0, sizeof c->distortion);
     memcpy(c->distortion, k, (size_t)(count < 8 ? count : 8) * sizeof *k);
     return NULL;

@@ -63,6 +63,9 @@ const char *calibration_sensor(pose_t *T_body_sensor, const char *path);
 
 /* ROS's camera_info and OpenCV, of a file or of a message. These return NULL, or what is wrong, without a file name. */
 
+/** distortion_model of a lens. */
+const char *calibration_ros_model(vfront_lens_t lens);
+
 /** Lens by matrix and coefficients: a model by name (ROS), or NULL: by their number (OpenCV). */
 const char *calibration_set_opencv(vfront_camera_t *c, const char *model, const double K[9], const double *k,
                                    int count);

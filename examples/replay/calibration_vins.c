@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings of VINS-Mono and VINS-Fusion, and Basalt's calibration.json. */
-#include "calibration_lens.h"
 #include "calibration_section.h"
 
 #include <math.h>
@@ -36,12 +35,6 @@ static const char *take_size(const struct section *p, vfront_camera_t *c, double
     return NULL;
 }
 
-static const char *set_nearest(const struct section *p, vfront_camera_t *c, const calibration_lens_t *lens)
-{
-    const char *error = calibration_set_nearest(c, lens);
-    return error ? section_fail(p, "%s", error) : NULL;
-}
-
 /* ---- VINS -------------------------------------------------------------------------------------------------------- */
 
 static const char *read_vins_pinhole(const struct section *p, vfront_camera_t *c)
@@ -74,17 +67,13 @@ static const char *read_vins_omni(const struct section *p, vfront_camera_t *c)
     static const char *const focal[] = {"gamma1", "gamma2", "u0", "v0"}, *const bend[] = {"k1", "k2", "p1", "p2"};
     const struct section projection = part_of(p, "projection_parameters"),
                          distortion = part_of(p, "distortion_parameters"), mirror = part_of(p, "mirror_parameters");
-    calibration_lens_t lens = {.model = MODEL_OMNI};
     double number[4];
     const char *error = read_keys(&projection, focal, 4, number);
-    if (!error) error = read_keys(&distortion, bend, 4, lens.k);
-    if (!error) error = section_number(&mirror, "xi", &lens.xi, 0.0, 10.0);
+    if (!error) error = read_keys(&distortion, bend, 4, &c->distortion[1]);
+    if (!error) error = section_number(&mirror, "xi", &c->distortion[0], -0.99, 99.0);
     if (error) return error;
-    lens.fx_px = number[0];
-    lens.fy_px = number[1];
-    lens.cx_px = number[2];
-    lens.cy_px = number[3];
-    return set_nearest(p, c, &lens);
+    c->lens = VFRONT_LENS_OMNI;
+    return calibration_set_lens(c, number) ? NULL : section_fail(p, "a focal length that is not above 0");
 }
 
 /** A camera's file of VINS-Fusion, or the settings of VINS-Mono, which have the camera in them. */
@@ -165,11 +154,6 @@ static const char *read_basalt_lens(const struct section *p, const char *type, v
 {
     static const char *const key[] = {"fx", "fy", "cx", "cy"}, *const fisheye[] = {"k1", "k2", "k3", "k4"},
                              *const rational[] = {"k1", "k2", "p1", "p2", "k3", "k4", "k5", "k6"};
-    static const struct {
-        const char *type;
-        calibration_model_t model;
-    } nearest[] = {{"ucm", MODEL_UNIFIED}, {"eucm", MODEL_EXTENDED}, {"ds", MODEL_DOUBLE}};
-    calibration_lens_t lens = {.beta = 1.0};
     double focal[4];
     const char *error = read_keys(p, key, 4, focal);
     if (!error && !calibration_set_lens(c, focal)) error = section_fail(p, "a focal length that is not above 0");
@@ -184,17 +168,14 @@ static const char *read_basalt_lens(const struct section *p, const char *type, v
         c->lens = VFRONT_LENS_RATIONAL;
         return read_keys(p, rational, 8, c->distortion);
     }
-    for (size_t i = 0; i < sizeof nearest / sizeof *nearest; i++) {
-        if (strcmp(type, nearest[i].type) != 0) continue;
-        lens.model = nearest[i].model;
-        error = section_number(p, "alpha", &lens.alpha, 0.0, 1.0);
-        if (!error && lens.model == MODEL_EXTENDED) error = section_number(p, "beta", &lens.beta, 0.0, 100.0);
-        if (!error && lens.model == MODEL_DOUBLE) error = section_number(p, "xi", &lens.xi, -1.0, 10.0);
-        lens.fx_px = focal[0];
-        lens.fy_px = focal[1];
-        lens.cx_px = focal[2];
-        lens.cy_px = focal[3];
-        return error ? error : set_nearest(p, c, &lens);
+    const int ucm = strcmp(type, "ucm") == 0, ds = strcmp(type, "ds") == 0;
+    if (ucm || ds || strcmp(type, "eucm") == 0) {
+        c->lens = ds ? VFRONT_LENS_DS : VFRONT_LENS_EUCM;
+        c->distortion[1] = 1.0; /* beta of ucm */
+        error = section_number(p, "alpha", &c->distortion[ds], 0.0, 1.0);
+        if (!error && ds) error = section_number(p, "xi", &c->distortion[0], -0.99, 0.99);
+        if (!error && !ds && !ucm) error = section_number(p, "beta", &c->distortion[1], 0.01, 100.0);
+        return error;
     }
     return section_fail(p, "camera_type %.40s: pinhole, pinhole-radtan8, kb4, ucm, eucm and ds are known here", type);
 }

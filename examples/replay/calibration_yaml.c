@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "calibration_lens.h"
 #include "calibration_section.h"
 
 #include <math.h>
@@ -52,47 +51,39 @@ static const char *read_size(const struct section *p, vfront_camera_t *c)
     return NULL;
 }
 
-/** Kalibr's models that are read as the nearest equidistant lens. Returns 0 for another name. */
-static int is_wide(const char *model, calibration_lens_t *lens, int *before)
+/** Kalibr's models that see through a sphere: `count` numbers in front of the focal lengths. */
+static const struct sphere {
+    const char *name;
+    vfront_lens_t lens;
+    int count;
+} spheres[] = {{"omni", VFRONT_LENS_OMNI, 1}, {"eucm", VFRONT_LENS_EUCM, 2}, {"ds", VFRONT_LENS_DS, 2}};
+
+/** Model of that name, or NULL. */
+static const struct sphere *sphere_of(const char *model)
 {
-    static const struct {
-        const char *name;
-        calibration_model_t model;
-        int before; /* numbers in front of the focal lengths */
-    } known[] = {{"omni", MODEL_OMNI, 1}, {"eucm", MODEL_EXTENDED, 2}, {"ds", MODEL_DOUBLE, 2}};
-    for (size_t i = 0; model && i < sizeof known / sizeof *known; i++) {
-        if (strcmp(model, known[i].name) != 0) continue;
-        lens->model = known[i].model;
-        *before = known[i].before;
-        return 1;
-    }
-    return 0;
+    for (size_t i = 0; model && i < sizeof spheres / sizeof *spheres; i++)
+        if (strcmp(model, spheres[i].name) == 0) return &spheres[i];
+    return NULL;
 }
 
-/** A camera of such a model: its size is known. */
-static const char *read_wide(const struct section *p, const char *distortion_key, calibration_lens_t *lens, int before,
-                             vfront_camera_t *c)
+/** Lens of such a model; omni may have radtan's k1 k2 p1 p2. */
+static const char *read_sphere(const struct section *p, const char *distortion_key, const struct sphere *sphere,
+                               vfront_camera_t *c)
 {
     const char *distortion = section_word(section_find(p, p->map, "distortion_model"));
+    const int omni = sphere->lens == VFRONT_LENS_OMNI, count = sphere->count;
     double number[6];
-    const char *error = section_list(p, "intrinsics", number, 4 + before, 4 + before, NULL);
+    const char *error = section_list(p, "intrinsics", number, 4 + count, 4 + count, NULL);
     if (error) return error;
-    const int bent = distortion && strcmp(distortion, "radtan") == 0;
-    if (bent && lens->model == MODEL_OMNI)
-        error = section_list(p, distortion_key, lens->k, 4, 4, NULL);
-    else if (distortion && strcmp(distortion, "none") != 0)
-        error = section_fail(p, "distortion_model %.40s: with this camera_model %snone is known here", distortion,
-                             lens->model == MODEL_OMNI ? "radtan and " : "");
-    if (error) return error;
-    lens->xi = lens->alpha = number[0];
-    if (lens->model == MODEL_EXTENDED) lens->beta = number[1];
-    if (lens->model == MODEL_DOUBLE) lens->alpha = number[1];
-    lens->fx_px = number[before];
-    lens->fy_px = number[before + 1];
-    lens->cx_px = number[before + 2];
-    lens->cy_px = number[before + 3];
-    error = calibration_set_nearest(c, lens);
-    return error ? section_fail(p, "intrinsics: %s", error) : NULL;
+    c->lens = sphere->lens;
+    memcpy(c->distortion, number, (size_t)count * sizeof *number);
+    if (!calibration_set_lens(c, &number[count]))
+        return section_fail(p, "intrinsics: a focal length that is not above 0");
+    if (!distortion || strcmp(distortion, "none") == 0) return NULL;
+    if (omni && strcmp(distortion, "radtan") == 0)
+        return section_list(p, distortion_key, &c->distortion[1], 4, 4, NULL);
+    return section_fail(p, "distortion_model %.40s: with this camera_model %snone is known here", distortion,
+                        omni ? "radtan and " : "");
 }
 
 static const char *read_intrinsics(const struct section *p, vfront_camera_t *c)
@@ -136,15 +127,10 @@ static const char *read_distortion(const struct section *p, const char *key, vfr
 
 static const char *read_camera(const struct section *p, const char *distortion_key, vfront_camera_t *c)
 {
-    calibration_lens_t lens = {.beta = 1.0};
-    int before;
     if (!section_has(p, "camera_model")) return section_fail(p, "no camera_model");
-    if (is_wide(section_word(section_find(p, p->map, "camera_model")), &lens, &before)) {
-        const char *wrong = read_size(p, c);
-        return wrong ? wrong : read_wide(p, distortion_key, &lens, before, c);
-    }
-    const char *error = read_intrinsics(p, c);
-    if (!error) error = read_distortion(p, distortion_key, c);
+    const struct sphere *sphere = sphere_of(section_word(section_find(p, p->map, "camera_model")));
+    const char *error = sphere ? read_sphere(p, distortion_key, sphere, c) : read_intrinsics(p, c);
+    if (!error && !sphere) error = read_distortion(p, distortion_key, c);
     return error ? error : read_size(p, c);
 }
 
@@ -297,14 +283,18 @@ static const char *read_opencv_lens(const struct section *p, const char *matrix,
     return error ? section_fail(p, "%s", error) : NULL;
 }
 
-/** Size of the pictures, where the file has one. */
+/** Size of the pictures, where the file has one: it must be that of the rig, or the rig has none and takes it. */
 static const char *read_opencv_size(const struct section *p, vfront_camera_t *c)
 {
     double width = 0.0, height = 0.0;
     if (!section_has(p, "image_width")) return NULL;
     const char *error = section_number(p, "image_width", &width, 1.0, PICTURE_SIDE_MAX_PX);
     if (!error) error = section_number(p, "image_height", &height, 1.0, PICTURE_SIDE_MAX_PX);
-    if (error || !c->width_px || (c->width_px == (int32_t)width && c->height_px == (int32_t)height)) return error;
+    if (!error && !c->width_px) {
+        c->width_px = (int32_t)width;
+        c->height_px = (int32_t)height;
+    }
+    if (error || (c->width_px == (int32_t)width && c->height_px == (int32_t)height)) return error;
     return section_fail(p, "%dx%d, but the pictures are %dx%d", (int)width, (int)height, (int)c->width_px,
                         (int)c->height_px);
 }

@@ -43,15 +43,18 @@ static const char *open_flight(struct dataset *d, const char *size)
 
 /* ---- flight along a trajectory ----------------------------------------------------------------------------------- */
 
-/** 1 for the name of a video. */
-static int is_video(const char *where)
+/** 1 if the name ends in one of these, separated by spaces. */
+static int ends_in(const char *where, const char *extensions)
 {
-    static const char *const extension[] = {".mp4", ".avi", ".mkv", ".mov", ".webm"};
     const char *dot = strrchr(where, '.');
-    for (size_t i = 0; dot && i < sizeof extension / sizeof *extension; i++)
-        if (strcasecmp(dot, extension[i]) == 0) return 1;
+    const size_t length = dot ? strlen(dot) : 0;
+    for (const char *e = extensions; length && *e; e += strcspn(e, " "), e += *e == ' ')
+        if (strcspn(e, " ") == length && strncasecmp(dot, e, length) == 0) return 1;
     return 0;
 }
+
+/** 1 for the name of a video. */
+static int is_video(const char *where) { return ends_in(where, ".mp4 .avi .mkv .mov .webm"); }
 
 const dataset_live_t *dataset_live;
 
@@ -79,6 +82,8 @@ static const char *open_course(struct dataset *d, const char *where, const cours
     const int32_t cameras = d->rig.cameras;
     const char *error = course_open(&d->course, where, render ? render : &course_standard);
     d->kind = "trajectory";
+    if (error && ends_in(where, ".png .jpg .jpeg .bmp .pgm .ppm"))
+        return dataset_fail("%s: a picture; give the folder of a sequence", where);
     if (error)
         return dataset_fail(
             "%s: not a folder, and no recording (.vfr); as a trajectory, lines `t [s] px py pz qx qy qz qw`: %s%s",

@@ -137,17 +137,16 @@ static void put_image(exported_t *e, int32_t camera, const vfront_picture_t *p, 
 /** Lens of a calibrated camera. Poses are in /tf_static: R is the identity, and P that of this camera alone. */
 static void put_info(exported_t *e, int32_t camera, uint64_t t_ns)
 {
-    static const char *const model[] = {"plumb_bob", "rational_polynomial", "equidistant"};
-    static const int coefficients[] = {5, 8, 4};
+    static const int coefficients[] = {5, 8, 4, 2, 2, 5};
     mcap_t *m = e->mcap;
     const vfront_camera_t *c = &e->rig.camera[camera];
     const double K[9] = {c->fx_px, 0, c->cx_px, 0, c->fy_px, c->cy_px, 0, 0, 1};
-    if (c->fx_px == 0.0 || c->lens > VFRONT_LENS_EQUIDISTANT) return;
+    if (c->fx_px == 0.0) return;
     mcap_begin(m, e->info[camera], t_ns);
     put_header(m, t_ns, camera_frame[camera]);
     mcap_put(m, (uint32_t)c->height_px, 4);
     mcap_put(m, (uint32_t)c->width_px, 4);
-    mcap_put_string(m, model[c->lens]);
+    mcap_put_string(m, calibration_ros_model(c->lens));
     mcap_put(m, (uint64_t)coefficients[c->lens], 4);
     mcap_put_doubles(m, c->distortion, coefficients[c->lens]);
     mcap_put_doubles(m, K, 9);

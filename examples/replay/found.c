@@ -43,11 +43,17 @@ static void take_path(found_t *found, const trajectory_t *tr)
     if (tr->metric) found->length_m = tr->length_m;
 }
 
-void found_of(found_t *found, const struct summary *summary, const motion_t *motion, const states_t *states)
+void found_of(found_t *found, const struct summary *summary, const motion_t *motion, const states_t *states,
+              const char *no_motion, const char *no_state, int cameras)
 {
     *found = (found_t){.frames = (uint32_t)summary->frames, .nearest_m = 0.01 * summary->nearest_cm};
     found->step_ms = 1e-3 * summary_median_step_us(summary);
-    if (states->with_state)
+    if (found->frames) found->tracks = (double)summary->alive / (double)found->frames;
+    found->no_position = no_motion                                ? no_motion
+                         : !no_state || motion->trajectory.metric ? NULL
+                         : cameras == 1                           ? "one camera alone has no scale"
+                                                                  : no_state;
+    if (states->with_state > 1)
         take_states(found, states);
     else
         take_path(found, &motion->trajectory);
@@ -63,25 +69,32 @@ static void print_length(double m)
         printf("%.*f m", m < 100.0, m);
 }
 
+static void print_position(const found_t *found)
+{
+    printf("position");
+    if (found->has_error) {
+        printf(" within ");
+        print_length(found->error_m);
+    }
+    printf(" over ");
+    print_length(found->length_m);
+    if (found->has_bound) {
+        printf(", bound ");
+        print_length(found->bound_m);
+    }
+}
+
 void found_print(const found_t *found, const char *device)
 {
+    const int has_position = found->with_position >= 2;
     printf("%-12s ", "found");
-    if (found->with_position < 2) {
-        printf("no position");
-    } else {
-        printf("position");
-        if (found->has_error) {
-            printf(" within ");
-            print_length(found->error_m);
-        }
-        printf(" over ");
-        print_length(found->length_m);
-        if (found->has_bound) {
-            printf(", bound ");
-            print_length(found->bound_m);
-        }
-    }
-    printf(", %" PRIu32 " of %" PRIu32 " frames", found->with_position, found->frames);
+    if (has_position) print_position(found);
+    if (!has_position && found->tracks > 0.0) printf("%.0f tracks a frame; ", found->tracks);
+    if (!has_position) printf("no position");
+    if (!has_position && found->no_position)
+        printf(": %s", found->no_position);
+    else
+        printf(", %" PRIu32 " of %" PRIu32 " frames", found->with_position, found->frames);
     if (found->nearest_m > 0.0) printf("; nearest obstacle %.1f m", found->nearest_m);
     printf("; %.*f ms a frame on %s\n", found->step_ms < 10.0, found->step_ms, device ? device : "this processor");
 }

@@ -82,7 +82,10 @@ static const char *open_live(void **of, const char *where, const char *calibrati
     if (!error) error = source_start(l->source, NULL);
     if (error) {
         char text[512];
-        message_print(text, sizeof text, "%s%s", error, is_file ? "; a folder of its pictures will do, too" : "");
+        const int is_lacking = is_file && strstr(error, "plug-in");
+        message_print(text, sizeof text, "%s%s%s", error,
+                      is_lacking ? " Debian has them in gstreamer1.0-plugins-good and gstreamer1.0-libav" : "",
+                      is_file ? "; a folder of its pictures will do, too" : "");
         close_live(l);
         return message_text("%s", text);
     }

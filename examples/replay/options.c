@@ -53,6 +53,7 @@ static const char help_options[] =
     "                    tracks, keypoints, depth, matches, motion, stixels, disparity or all, the default\n"
     "  --view PORT       a page that shows the run, for a browser: on this machine alone, or ADDRESS:PORT\n"
     "  --features-only   key points only, no tracks: short for --set track_target=0\n"
+    "  --state-only      what a state and motions need and no more, in half the time: vfront_tuning_state()\n"
     "  --calibration=FILE\n"
     "                    calibration instead of that of the data set: a Kalibr camchain, a KITTI calib.txt, VINS's\n"
     "                    settings, Basalt's calibration.json, ROS's\n"
@@ -182,6 +183,25 @@ static int set_tuning(struct options *o, const char *text)
         o->set[i].given = 1;
         o->set[i].value = (int32_t)value;
     }
+    return CONTINUE;
+}
+
+/** The step for a state but for values that were given; whether there is a state, the data decides. */
+static int set_state_step(struct options *o)
+{
+    int32_t before[OPTIONS_TUNINGS], now[OPTIONS_TUNINGS];
+    const int32_t vio = o->tuning.vio;
+    memcpy(before, &o->tuning, sizeof o->tuning);
+    vfront_tuning_state(&o->tuning);
+    o->tuning.vio = vio;
+    memcpy(now, &o->tuning, sizeof o->tuning);
+    for (size_t i = 0; vfront_tuning_entry(i); i++) {
+        if (o->set[i].given) now[i] = before[i];
+        if (now[i] == before[i]) continue;
+        o->set[i].given = 1;
+        o->set[i].value = now[i];
+    }
+    memcpy(&o->tuning, now, sizeof o->tuning);
     return CONTINUE;
 }
 
@@ -358,6 +378,7 @@ static int set_flag(struct options *o, const char *name)
         return CONTINUE;
     }
     if (strcmp(name, "--features-only") == 0) return set_tuning(o, "track_target=0");
+    if (strcmp(name, "--state-only") == 0) return set_state_step(o);
     if (strcmp(name, "--failover") == 0) return set_tuning(o, "failover=1");
     if (strcmp(name, "--help") != 0) return message(EXIT_USAGE, "%s: no such option; --help lists them", name);
     fputs(help, stdout);

@@ -89,6 +89,7 @@ const char *outputs_no_state(const struct options *o, const dataset_t *d)
     if (!o->tuning.track_target) return "track_target is 0";
     if (!o->tuning.ego) return "ego is 0";
     if (rig->cameras == 1) return rig->camera[0].fx_px == 0.0 ? "camera 0 is not calibrated" : NULL;
+    if (no_pair(rig) || o->tuning.track_stereo) return no_pair(rig);
     return outputs_no_depth(o, rig);
 }
 

@@ -599,7 +599,9 @@ static void print_found(const struct run *run)
     found_t found;
     vfront_info_t info;
     vfront_info(&vf, &info);
-    found_of(&found, &run->summary, &run->motion, &run->states);
+    found_of(&found, &run->summary, &run->motion, &run->states,
+             outputs_no_motion(run->options, dataset_rig(run->dataset)), outputs_no_state(run->options, run->dataset),
+             dataset_rig(run->dataset)->cameras);
     found_print(&found, info.port == VFRONT_PORT_CUDA ? info.device : NULL);
 }
 

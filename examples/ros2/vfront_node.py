@@ -12,6 +12,7 @@ import types
 import numpy as np
 import rclpy
 import vfront
+from vfront import camera_info, kalibr
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import PoseStamped, TransformStamped
@@ -30,7 +31,7 @@ except ImportError:
 
 NUMBERS = {"gyro_density": 0.0, "accel_density": 0.0, "gyro_walk": 0.0, "accel_walk": 0.0, "imu_rate_hz": 0.0, "gravity_m_s2": 9.81,
            "imu_offset_s": 0.0, "imu_wait_s": 0.1, "pair_s": 0.001, "exposure_s": 0.0, "diagnostics_s": 1.0}
-WORDS = {"port": "auto", "odom_frame": "odom", "map_frame": "map", "imu_frame": "", "rectified": False, "cameras": vfront.VFRONT_CAMERAS}
+WORDS = {"port": "auto", "calibration": "", "odom_frame": "odom", "map_frame": "map", "imu_frame": "", "rectified": False, "cameras": vfront.VFRONT_CAMERAS}
 IMU_DEPTH = 2000  # samples that may wait while a step runs
 BACK_NS = 1_000_000_000  # stamps that go back by more: a clock that was set
 PAIRS_WAITING = 10  # frames that may wait for their other picture or for samples
@@ -73,27 +74,6 @@ def grey(message):
     raise ValueError(f"encoding {encoding}: mono8, mono16, yuv422_yuy2, rgb8, bgr8, rgba8, bgra8 are known")
 
 
-def lens_of(info, is_rectified):
-    """Intrinsics of a CameraInfo, as vfront.camera() takes them; of rectified pictures by P alone."""
-    if is_rectified:
-        return dict(fx_px=info.p[0], fy_px=info.p[5], cx_px=info.p[2], cy_px=info.p[6])
-    lens = {"plumb_bob": vfront.VFRONT_LENS_RADTAN, "": vfront.VFRONT_LENS_RADTAN, "rational_polynomial": vfront.VFRONT_LENS_RATIONAL,
-            "equidistant": vfront.VFRONT_LENS_EQUIDISTANT, "fisheye": vfront.VFRONT_LENS_EQUIDISTANT}.get(info.distortion_model)
-    if lens is None or any(list(info.d)[8:]):
-        raise ValueError(f"distortion_model {info.distortion_model}: plumb_bob, rational_polynomial, equidistant of up to 8 numbers are known")
-    if lens == vfront.VFRONT_LENS_RADTAN and len(info.d) > 5:
-        lens = vfront.VFRONT_LENS_RATIONAL
-    return dict(fx_px=info.k[0], fy_px=info.k[4], cx_px=info.k[2], cy_px=info.k[5], lens=lens, distortion=list(info.d)[:8])
-
-
-def transform_to_rectified(info, is_rectified):
-    """4x4, from camera axes to those that all rectified cameras of a rig share, of camera 0."""
-    T = np.eye(4)
-    T[:3, :3] = np.eye(3) if is_rectified else np.reshape(info.r, (3, 3))
-    T[:2, 3] = -info.p[3] / info.p[0], -info.p[7] / info.p[5]
-    return T
-
-
 class VfrontNode(Node):
     def __init__(self):
         super().__init__("vfront")
@@ -105,6 +85,7 @@ class VfrontNode(Node):
         self.cameras = max(1, min(int(get["cameras"]), vfront.VFRONT_CAMERAS))
         self.mount = [self._matrix(f"camera{i}.T_cam_imu") for i in range(self.cameras)]
         self.tuning = dict(word.split("=", 1) for word in self.get_parameter("tuning").value)
+        chain = self._chain(get["calibration"])
         self.has_imu = get["gyro_density"] > 0 and self.mount[0] is not None
         self.vf, self.info = None, [None] * self.cameras
         self.waiting = [{} for _ in range(self.cameras)]  # pictures of each camera by stamp
@@ -129,9 +110,15 @@ class VfrontNode(Node):
         self.tf = self.create_publisher(TFMessage, "/tf", 100) if TFMessage else None
         self.create_timer(0.02, self._step_all)
         log = self.get_logger()
-        log.info(f"{self.cameras} cameras, waiting for camera_info; " + ("/tf is published" if self.tf else "no /tf: tf2_msgs is not installed"))
+        log.info(f"{self.cameras} cameras, {'of ' + get['calibration'] if chain else 'waiting for camera_info'}; "
+                 + ("/tf is published" if self.tf else "no /tf: tf2_msgs is not installed"))
         if not self.has_imu:
             log.info("no IMU: it needs gyro_density, accel_density, gyro_walk, accel_walk, imu_rate_hz and camera0.T_cam_imu")
+        if chain:
+            try:
+                self._start(chain.lens, chain.T_cam_cam0)
+            except vfront.Error as error:
+                raise SystemExit(f"calibration: {error}")
 
     def _matrix(self, name):
         """4x4 of a parameter of 12 or 16 numbers by rows; None where it is not given."""
@@ -142,6 +129,18 @@ class VfrontNode(Node):
         if len(given) not in (12, 16):
             raise SystemExit(f"{name}: {len(given)} numbers, of a matrix of 3 or 4 rows of 4")
         return np.vstack([np.reshape(given[:12], (3, 4)), [0, 0, 0, 1]])
+
+    def _chain(self, path):
+        """Kalibr's camchain, in place of camera_info; parameters that are given go before it. None: there is none."""
+        if not path:
+            return None
+        try:
+            chain = kalibr.read(path, self.cameras)
+        except (OSError, ValueError, ImportError) as error:
+            raise SystemExit(f"calibration: {error}")
+        self.cameras, self.value.imu_offset_s = len(chain.lens), self.value.imu_offset_s or chain.imu_offset_s
+        self.mount[0] = self.mount[0] if self.mount[0] is not None else chain.T_cam0_imu
+        return chain
 
     # ---- input -------------------------------------------------------------------------------------------------------
 
@@ -162,23 +161,24 @@ class VfrontNode(Node):
         self.info[i] = m
         if all(self.info):
             try:
-                self._start()
+                self._start(*self._calibrated())
             except (ValueError, vfront.Error) as error:
                 self.get_logger().error(f"not started: {error}", throttle_duration_sec=10.0)
 
-    def _start(self):
+    def _calibrated(self):
+        """Lenses of camera_info, and the poses of the cameras from camera 0."""
         flat = self.value.rectified
-        T_rect = [transform_to_rectified(info, flat) if info.p[0] else np.eye(4) for info in self.info]
-        mount = [self.mount[0] if self.mount[0] is not None else np.eye(4)]
-        for i in range(1, self.cameras):
-            mount.append(self.mount[i] if self.mount[i] is not None else np.linalg.inv(T_rect[i]) @ T_rect[0] @ mount[0])
-        cameras = [vfront.camera(info.width, info.height, **lens_of(info, flat), R_cam_imu=T[:3, :3], t_cam_imu_m=T[:3, 3])
-                   for info, T in zip(self.info, mount)]
+        T_rect = [camera_info.T_rect_cam(info, flat) for info in self.info]
+        return [camera_info.lens(info, flat) for info in self.info], [np.eye(4), *(np.linalg.inv(T) @ T_rect[0] for T in T_rect[1:])]
+
+    def _start(self, lenses, T_cam_cam0):
+        first = self.mount[0] if self.mount[0] is not None else np.eye(4)
+        mount = [own if own is not None else T @ first for own, T in zip(self.mount, T_cam_cam0)]
+        cameras = [vfront.camera(**lens, R_cam_imu=T[:3, :3], t_cam_imu_m=T[:3, 3]) for lens, T in zip(lenses, mount)]
         n = self.value
         noise = {name: getattr(n, name) for name in ("gyro_density", "accel_density", "gyro_walk", "accel_walk", "gravity_m_s2")}
         rig = vfront.rig(cameras, dict(noise, rate_hz=n.imu_rate_hz) if self.has_imu else None, imu_offset_ns=int(n.imu_offset_s * 1e9))
         vf = vfront.Vfront(rig, self.tuning, n.port)
-        self.frame_id = self.info[0].header.frame_id or "camera0"
         self.get_logger().info(f"started on {vf.info().device.decode()}: {self.cameras} cameras, {'with' if self.has_imu else 'without'} IMU")
         self.vf = vf
 
@@ -196,7 +196,8 @@ class VfrontNode(Node):
             return
         if i == 0 and t_ns + BACK_NS < self.newest_ns:
             self._reset()
-        self.newest_ns = max(t_ns, self.newest_ns) if i == 0 else self.newest_ns
+        if i == 0:
+            self.newest_ns, self.frame_id = max(t_ns, self.newest_ns), m.header.frame_id or "camera0"
         self.waiting[i][t_ns] = picture
         self._pair()
         self._step_all()

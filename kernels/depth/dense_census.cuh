@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* dense: census words, 24 bits each. A thread makes the words of CENSUS_PX (4) consecutive pixels, byte by byte: a
- * register holds the high, middle or low byte of all four words. A comparison is a 16-bit difference whose sign is the
- * result. Four pixels take two packed subtractions and two more instructions: one copies four signs to the bytes of a
- * register, one selects a bit of each byte. */
+/* dense: census words, 24 bits each, and above them the edges of camera 0. A thread makes the words of CENSUS_PX (4)
+ * consecutive pixels, byte by byte: a register holds one byte of all four words. A comparison is a 16-bit difference
+ * whose sign is the result. Four pixels take two packed subtractions and two more instructions: one copies four signs
+ * to the bytes of a register, one selects a bit of each byte. */
 #ifndef VF_DENSE_CENSUS_CUH
 #define VF_DENSE_CENSUS_CUH
 
@@ -61,8 +61,8 @@ static __device__ __forceinline__ census_pairs load_census_row(const uint8_t *at
     return p;
 }
 
-/** Writes the census words of both cameras. Resets back_key (best keys of camera 1's pixels) and the number of pixels
- *  with a disparity. */
+/** Writes the census words of both cameras and the edges of camera 0. Resets back_key (best keys of camera 1's pixels)
+ *  and the number of pixels with a disparity. */
 static __global__ void __launch_bounds__(CENSUS_THREADS) census_k(const VF_CONSTANT vf_dense_view s)
 {
     enum { RADIUS = VF_DENSE_CENSUS_RADIUS };
@@ -84,24 +84,28 @@ static __global__ void __launch_bounds__(CENSUS_THREADS) census_k(const VF_CONST
         row[k + RADIUS] = load_census_row(pixels + (uint32_t)(vf_clamp(y + k, 0, l.height - 1) * l.pitch + inside), w);
     /* high, middle and low bytes of the census words of the thread's four pixels */
     uint32_t high = 0, middle = 0, low = 0;
-    const auto brighter = [&](int u, int v, int p, int q) {
+    const auto brighter = [&](int u, int v, int p, int q, uint32_t grey) {
         const census_pairs &a = row[v + RADIUS], &b = row[q + RADIUS];
-        /* added to a difference of grey levels, makes the top bit of its half 1 if the difference exceeds
-         * VF_DENSE_CENSUS_GREY */
-        const uint32_t least = (0x8000 - VF_DENSE_CENSUS_GREY - 1) * BOTH_HALVES;
+        /* added to a difference of grey levels, makes the top bit of its half 1 if the difference exceeds `grey` */
+        const uint32_t least = (0x8000 - grey - 1) * BOTH_HALVES;
         const uint32_t even = a.pair[u + RADIUS] + least - b.pair[p + RADIUS],
                        odd = a.pair[u + RADIUS + 1] + least - b.pair[p + RADIUS + 1];
         uint32_t four;
         asm("prmt.b32 %0, %1, %2, 0xfbd9;" : "=r"(four) : "r"(even), "r"(odd));
         return four;
     };
-#define BRIGHTER(bit, u, v, p, q) | (brighter(u, v, p, q) & 0x01010101u << (bit))
+#define BRIGHTER(bit, u, v, p, q) | (brighter(u, v, p, q, VF_DENSE_CENSUS_GREY) & 0x01010101u << (bit))
     high = high VF_DENSE_CENSUS_HIGH(BRIGHTER);
     middle = middle VF_DENSE_CENSUS_MIDDLE(BRIGHTER);
     low = low VF_DENSE_CENSUS_LOW(BRIGHTER);
 #undef BRIGHTER
+    uint32_t edges = 0;
+#define DIFFERS(bit, u, v)                                                                                             \
+    | ((brighter(u, v, 0, 0, VF_DENSE_EDGE_GREY) | brighter(0, 0, u, v, VF_DENSE_EDGE_GREY)) & 0x01010101u << (bit))
+    if (!camera) edges = edges VF_DENSE_EDGES(DIFFERS);
+#undef DIFFERS
     const uint32_t low01 = __byte_perm(low, middle, 0x5140), low23 = __byte_perm(low, middle, 0x7362),
-                   high01 = __byte_perm(high, 0, 0x4140), high23 = __byte_perm(high, 0, 0x4342);
+                   high01 = __byte_perm(high, edges, 0x5140), high23 = __byte_perm(high, edges, 0x7362);
     const uint32_t word[CENSUS_PX] = {__byte_perm(low01, high01, 0x5410), __byte_perm(low01, high01, 0x7632),
                                       __byte_perm(low23, high23, 0x5410), __byte_perm(low23, high23, 0x7632)};
     if (x < l.width)

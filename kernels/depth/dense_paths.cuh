@@ -113,15 +113,18 @@ static __device__ __forceinline__ void prefetch_sums(const typename lane_bytes<C
 
 /* ---- path costs -------------------------------------------------------------------------------------------------- */
 
+#define CENSUS_MASK ((1u << VF_DENSE_CENSUS_BITS) - 1)
+
 /** Matching costs of a lane's COUNT disparities at pixel k of a batch, packed two to a word: cost i and cost i + COUNT
- *  / 2. census0: census word of camera 0 at the pixel. */
+ *  / 2. census0: census word of camera 0 at the pixel, with its edges. */
 template <int COUNT, int ALONG>
 static __device__ __forceinline__ void matching_costs(uint32_t (&matching)[COUNT / 2], uint32_t census0,
                                                       const batch_input<COUNT, ALONG> &b, int k)
 {
 #pragma unroll
     for (int i = 0; i < COUNT / 2; i++) {
-        const uint32_t low = __popc(census0 ^ b.word(k, i)), high = __popc(census0 ^ b.word(k, i + COUNT / 2));
+        const uint32_t low = __popc((census0 ^ b.word(k, i)) & CENSUS_MASK),
+                       high = __popc((census0 ^ b.word(k, i + COUNT / 2)) & CENSUS_MASK);
         /* high << 16 | low as one multiply-add; the compiler would make two instructions, a shift and an or */
         asm("mad.lo.u32 %0, %1, 0x10000, %2;" : "=r"(matching[i]) : "r"(high), "r"(low));
     }
@@ -168,7 +171,7 @@ static __device__ __forceinline__ void neighbour_costs(uint32_t (&lower)[1], uin
 
 /** Path costs of a pixel, from its matching costs and the path costs of the previous pixel. cost: path costs, packed
  *  two to a word, replaced; least: their minimum over all disparities, in both halves, replaced; p1, p2: penalties
- *  dense_p1 and dense_p2, in both halves. The shuffles in neighbour_costs() do not need `least`. They can therefore run
+ *  P1 and P2, in both halves. The shuffles in neighbour_costs() do not need `least`. They can therefore run
  *  while the warp still computes `least` of the previous pixel. */
 template <int COUNT>
 static __device__ __forceinline__ void extend_path(uint32_t (&cost)[COUNT / 2], uint32_t &least,
@@ -187,22 +190,26 @@ static __device__ __forceinline__ void extend_path(uint32_t (&cost)[COUNT / 2], 
     least = vf_warp_min(min_u16x2(own_least, __byte_perm(own_least, 0, 0x1032)));
 }
 
-/** Computes path costs along a path of `count` pixels, by a warp. With FIRST they are written to the cost volume, else
+/** Computes path costs along a path of `count` pixels, by a warp. edge: bit of a word of camera 0, 1 where there is an
+ *  edge between its pixel and the previous pixel of the path. With FIRST they are written to the cost volume, else
  *  added to it. The input of a batch is loaded at once, after the last pixel of the previous batch. A warp thus waits
  *  for memory once per batch. Loads spread over the pixels would share one of six hardware counters, and each wait
  *  would be for the latest load. */
 template <int COUNT, bool FIRST, int ALONG>
-static __device__ __forceinline__ void follow_path(const vf_dense_view &s, cursor<COUNT> at, stride each, int count)
+static __device__ __forceinline__ void follow_path(const vf_dense_view &s, cursor<COUNT> at, stride each, int count,
+                                                   uint32_t edge)
 {
-    const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * BOTH_HALVES, p2 = (uint32_t)s.tuning.dense_p2 * BOTH_HALVES;
+    const uint32_t p1 = (uint32_t)s.tuning.dense_p1 * BOTH_HALVES, p2 = (uint32_t)s.tuning.dense_p2 * BOTH_HALVES,
+                   edge_p2 = (uint32_t)vf_dense_edge_p2(&s.tuning) * BOTH_HALVES;
     const int lane = threadIdx.x % VF_WARP;
     constexpr int MANY = BATCH(COUNT), EACH = batch_input<COUNT, ALONG>::EACH, PAIRS = batch_input<COUNT, ALONG>::PAIRS;
     uint32_t cost[COUNT / 2], least = 0, census0 = 0;
     batch_input<COUNT, ALONG> input = {};
     const auto advance = [&](int k) {
         uint32_t matching[COUNT / 2];
-        matching_costs(matching, __shfl_sync(VF_ALL, census0, k), input, k);
-        extend_path<COUNT>(cost, least, matching, p1, p2);
+        const uint32_t word = __shfl_sync(VF_ALL, census0, k);
+        matching_costs(matching, word, input, k);
+        extend_path<COUNT>(cost, least, matching, p1, word & edge ? edge_p2 : p2);
         const auto own = lane_bytes<COUNT>::pack(cost);
         *pixel(at.costs, each.costs, k) = FIRST ? own : lane_bytes<COUNT>::add(input.sum[k], own);
     };
@@ -286,11 +293,13 @@ static __global__ void __launch_bounds__(VF_WARP, VF_DENSE_BLOCKS)
     const int line = blockIdx.x, first_x = FIRST ? 0 : l.width - 1, first_y = FIRST ? 0 : l.height - 1;
     if (line < l.height) {
         const stride each = {SIGN * 4, SIGN * 4, SIGN * VF_WARP * COUNT};
-        follow_path<COUNT, FIRST, SIGN>(s, cursor_at<COUNT>(s, 0, first_x, line, SIGN, each), each, l.width);
+        follow_path<COUNT, FIRST, SIGN>(s, cursor_at<COUNT>(s, 0, first_x, line, SIGN, each), each, l.width,
+                                        vf_dense_edge_bit(-SIGN, 0));
     } else {
         const int x = line_of_block(line - l.height, l.width, multiprocessors), pitch = SIGN * l.pitch;
         const stride each = {pitch * 4, (pitch + SIGN * VF_WARP * COUNT) * 4, pitch * (VF_WARP * COUNT)};
-        follow_path<COUNT, FIRST, 0>(s, cursor_at<COUNT>(s, 1, x, first_y, 0, each), each, l.height);
+        follow_path<COUNT, FIRST, 0>(s, cursor_at<COUNT>(s, 1, x, first_y, 0, each), each, l.height,
+                                     vf_dense_edge_bit(0, -SIGN));
     }
 }
 
@@ -307,7 +316,8 @@ static __global__ void __launch_bounds__(VF_WARP, VF_DENSE_BLOCKS)
     int x = line_of_block(blockIdx.x - which * l.width, l.width, multiprocessors), y = sign < 0 ? l.height - 1 : 0;
     while (y >= 0 && y < l.height) {
         const int count = vf_min(sideways > 0 ? l.width - x : x + 1, sign > 0 ? l.height - y : y + 1);
-        follow_path<COUNT, false, 0>(s, cursor_at<COUNT>(s, which, x, y, sideways, each), each, count);
+        follow_path<COUNT, false, 0>(s, cursor_at<COUNT>(s, which, x, y, sideways, each), each, count,
+                                     vf_dense_edge_bit(-sideways, -sign));
         x = sideways > 0 ? 0 : l.width - 1;
         y += sign * count;
     }

@@ -224,8 +224,9 @@ static __device__ void sum_rows(const vf_stixel_view &s, vf_column_model &model,
     for (int tile = warp; tile < tiles; tile += warps) {
         const int v = tile * TILE + lane;
         const uint32_t d = v < model.height ? vf_stixel_seen(&model, v, s.stixel->column[column][v]) : VF_STIXEL_NONE;
-        const int32_t cost = v >= model.height ? 0
-                                               : vf_background_data(&model, ground, v, d, s.stixel->blank[column][v]);
+        const int32_t cost = v < model.height ? vf_background_data(&model, ground, s.stixel->column[column], v,
+                                                                   s.stixel->blank[column][v])
+                                              : 0;
         const int bin = vf_stixel_bin(d, model.disparities);
         const int32_t twice = warp_prefix_sum(d == VF_STIXEL_NONE ? 0 : 2 * (int32_t)d),
                       background = warp_prefix_sum(cost), valid = warp_prefix_sum(d != VF_STIXEL_NONE);

@@ -54,7 +54,7 @@ static __device__ void write_segments(const vf_stixel_view &s, const vf_column_m
         if (base) below = costs_at(model, c, base - 1);
         const vf_row_costs through = costs_at(model, c, top);
         const uint32_t valid = (uint32_t)(c.valid[top + 1] - c.valid[base]);
-        const vf_segment segment = vf_segment_of(&model, type, vf_max(base, model.hidden), top,
+        const vf_segment segment = vf_segment_of(&model, type, vf_max(base, model.hidden), top, vf_stixel_open(list, i),
                                                  c.twice[top + 1] - c.twice[base], valid, m.ground[base].expected_q8,
                                                  vf_row_cost(&through, type) - vf_row_cost(&below, vf_back_type(back)));
         m.segment[column][hidden + count - 1 - i] = segment;

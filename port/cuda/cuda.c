@@ -3,8 +3,9 @@
  * launch of that graph. A ticket in pinned memory marks the frame's result as complete.
  *
  * A worker thread makes all CUDA calls, launches included, because any of them may block while the GPU or its driver
- * hangs. A blocked call can only be abandoned. Handing over a job costs a microsecond while the worker is awake. The
- * worker is woken before the images are copied. The current device of the application's threads does not change. */
+ * hangs. A blocked call can only be abandoned. Handing over a job costs a microsecond while the worker is awake, 100
+ * after a long sleep. So the worker wakes up shortly before the next frame is due, by the interval between frames, and
+ * prepares for it. The current device of the application's threads does not change. */
 #define _POSIX_C_SOURCE 200809L
 #include <sched.h>
 #include <time.h>
@@ -13,19 +14,14 @@
 #include "core/refuse.h"
 #include "result/carry.h"
 
-/** Time for which the worker polls for a job before it sleeps [us]: longer than a frame takes on a large GPU, and
- *  shorter than the interval between frames. */
-#define AWAKE_US 200
+/** Time for which the worker polls for a job that follows soon [ns]; images are copied meanwhile. */
+#define AWAKE_NS (2 * VF_LEAD_NS)
 
-/** Polling time of the worker if tuning value `wait` saves processor time [us]. */
-#define AWAKE_FRUGAL_US 20
-
-/** Time for which vfront_wait() polls for the result before it sleeps, and length of each sleep [ns], if tuning value
- *  `wait` is VFRONT_WAIT_NAP. */
+/** Length of sleeps while a frame is in flight, if tuning value `wait` is VFRONT_WAIT_NAP; no sleep is shorter [ns]. */
 #define NAP_NS 50000
 
 /** Interval between two queries for a device failure while a frame is in flight [ns]. */
-#define QUERY_PERIOD_NS 100000
+#define QUERY_PERIOD_NS 1000000
 
 /** Layout of the device arena, the port's allocation of device memory. */
 struct arena {
@@ -46,8 +42,14 @@ struct pinned_arena {
 struct caller {
     struct vf_cuda *cuda; /* data of the worker thread; NULL: no worker runs */
     pthread_t thread;
-    int querying;  /* 1: the worker has been given a query of the device, not yet evaluated */
-    int abandoned; /* 1: a job or frame took too long; the worker may never be idle again */
+    int querying;            /* 1: the worker has been given a query of the device, not yet evaluated */
+    int abandoned;           /* 1: a job or frame took too long; the worker may never be idle again */
+    uint64_t roused_ns,      /* time of the submit for which the worker was woken last, */
+        launched_ns,         /* and of the last one with a launch [ns] */
+        due_ns,              /* time at which the next submit is due */
+        from_ns, until_ns;   /* times between which the worker polls for it [ns] */
+    int64_t late_ns;         /* time from when the last one was due until it came; negative: it came early */
+    uint64_t interval_ns[3]; /* last intervals between submits with a launch, the newest first */
 };
 VF_STATIC_ASSERT(sizeof(struct caller) <= sizeof(((struct vf_context *)0)->private),
                  "vfront: the CUDA port outgrew vf_context.private");
@@ -124,8 +126,12 @@ static void *thread_main(void *made)
     memset(&c, 0, sizeof c);
     vf_cuda_at(&c, "the start of the port's thread");
     c.in_init = 1;
-    vf_thread_begin(&c.thread, AWAKE_US, made, &c);
-    while (vf_thread_next(&c.thread)) {
+    vf_thread_begin(&c.thread, made, &c);
+    for (enum vf_next next; (next = vf_thread_next(&c.thread)) != VF_NEXT_END;) {
+        if (next == VF_NEXT_SOON) {
+            vf_cuda_prepare(&c);
+            continue;
+        }
         c.what = NULL;
         c.status = c.job(&c);
         vf_thread_done(&c.thread);
@@ -159,7 +165,7 @@ static vfront_status_t outcome(struct vf_context *context)
 }
 
 /** Lets the worker run a job, whose arguments are already set, and waits for its end. The worker must be idle. */
-static vfront_status_t run_job(struct vf_context *context, vfront_status_t (*job)(struct vf_cuda *c))
+static vfront_status_t run_last_job(struct vf_context *context, vfront_status_t (*job)(struct vf_cuda *c))
 {
     struct vf_cuda *c = cuda_of(context);
     c->job = job;
@@ -168,10 +174,21 @@ static vfront_status_t run_job(struct vf_context *context, vfront_status_t (*job
     return status ? status : outcome(context);
 }
 
+/** The same for a job that another one follows soon. The next frame is expected as before. */
+static vfront_status_t run_job(struct vf_context *context, vfront_status_t (*job)(struct vf_cuda *c))
+{
+    const struct caller *h = caller_of(context);
+    vf_thread_expect(&h->cuda->thread, 0, vf_now_ns() + AWAKE_NS);
+    const vfront_status_t status = run_last_job(context, job);
+    if (h->from_ns > vf_now_ns()) vf_thread_expect(&h->cuda->thread, h->from_ns, h->until_ns);
+    return status;
+}
+
 /* ---- open and close ---------------------------------------------------------------------------------------------- */
 
 static void release(struct vf_cuda *c)
 {
+    c->next = NULL;
     if (c->stream[0]) VF_RELEASE(cudaStreamSynchronize(c->stream[0]));
     for (int parity = 0; parity < 2; parity++) {
         if (c->exec[parity]) VF_RELEASE(cudaGraphExecDestroy(c->exec[parity]));
@@ -223,7 +240,6 @@ static vfront_status_t allocate_job(struct vf_cuda *c)
 {
     struct cudaDeviceProp properties;
     int devices = 0, least = 0, greatest = 0;
-    if (c->wait != VFRONT_WAIT_SPIN) c->thread.awake_us = AWAKE_FRUGAL_US;
     VF_TRY(cudaGetDeviceCount(&devices));
     if (devices < 1) return refuse(c, VFRONT_E_NO_DEVICE, "no CUDA device", "");
     c->number = c->ordinal;
@@ -398,6 +414,16 @@ static uint32_t copy_picture(uint8_t *to, const vfront_picture_t *picture, size_
     return (uint32_t)packed;
 }
 
+/** Wakes the worker once for each frame, before images are copied. */
+static void rouse(struct vf_context *context)
+{
+    struct caller *h = caller_of(context);
+    if (h->roused_ns == context->submitted_ns) return;
+    h->roused_ns = context->submitted_ns;
+    vf_thread_expect(&h->cuda->thread, 0, context->submitted_ns + AWAKE_NS);
+    vf_thread_wake(&h->cuda->thread);
+}
+
 static vfront_status_t cuda_adopt(struct vf_context *context, const vfront_picture_t *picture, uint8_t *input,
                                   struct vf_source *source)
 {
@@ -405,7 +431,7 @@ static vfront_status_t cuda_adopt(struct vf_context *context, const vfront_pictu
     const size_t row = (size_t)vf_format_bytes(picture->format) * (size_t)picture->width_px;
     const size_t last = (size_t)picture->pitch_bytes * (size_t)(picture->height_px - 1) + row - 1;
     source->pitch = picture->pitch_bytes;
-    if (input == context->pinned->input[context->input][0]) vf_thread_wake(&c->thread);
+    rouse(context);
     if (picture->memory == VFRONT_DEVICE_MEMORY && c->mirrored)
         return vf_refuse(context, VFRONT_E_MEMORY_KIND, "frame: device memory, which failover cannot read", 0, "");
     if (picture->memory != VFRONT_HOST_MEMORY) {
@@ -430,7 +456,52 @@ static vfront_status_t cuda_adopt(struct vf_context *context, const vfront_pictu
 static vfront_status_t launch_job(struct vf_cuda *c)
 {
     VF_TRY(cudaGraphLaunch(c->exec[c->parity], c->stream[0]));
+    c->next = c->exec[c->parity ^ 1];
     return VFRONT_OK;
+}
+
+/** Time for which the step in flight runs yet, if the device takes as long as for the shorter of the last two [ns]. */
+static uint64_t running_ns(const struct vf_context *context, uint64_t now)
+{
+    const vfront_result_t *r = context->pinned->result;
+    const float a = r[(context->ticket + 1) % 3].timing.device_us, b = r[(context->ticket + 2) % 3].timing.device_us;
+    const uint64_t end = context->submitted_ns + 1000u * (uint64_t)(a < b ? a : b);
+    return now < end ? end - now : 0;
+}
+
+static uint64_t median_of(const uint64_t *x)
+{
+    const uint64_t low = x[0] < x[1] ? x[0] : x[1], high = x[0] < x[1] ? x[1] : x[0];
+    return x[2] < low ? low : x[2] > high ? high : x[2];
+}
+
+/** Predicts the time of the next submit: after the median of the last three intervals, which one lost frame does not
+ *  change. A late submit moves the prediction only if the one before was late, too, and by the smaller of both. */
+static uint64_t next_due(struct caller *h, uint64_t submitted_ns)
+{
+    const int64_t before = h->late_ns > 0 ? h->late_ns : 0, late = (int64_t)(submitted_ns - h->due_ns);
+    h->interval_ns[2] = h->interval_ns[1];
+    h->interval_ns[1] = h->interval_ns[0];
+    h->interval_ns[0] = submitted_ns - h->launched_ns;
+    h->launched_ns = submitted_ns;
+    h->late_ns = late;
+    const uint64_t interval = median_of(h->interval_ns);
+    const int is_late = late > before && (uint64_t)late < interval / 2; /* else no later than before, or a lost frame */
+    return h->due_ns = (is_late ? h->due_ns + (uint64_t)before : submitted_ns) + interval;
+}
+
+/** Lets the worker wake up shortly before the next frame is due, and not before this step's expected end, for which the
+ *  caller polls. With VFRONT_WAIT_NAP the worker then sleeps again, without polling: a short sleep ends sooner than a
+ *  long one. */
+static void expect_next(struct vf_context *context)
+{
+    struct caller *h = caller_of(context);
+    const uint64_t due = next_due(h, context->submitted_ns),
+                   end = context->submitted_ns + running_ns(context, context->submitted_ns),
+                   from = due - VF_LEAD_NS > end ? due - VF_LEAD_NS : end;
+    h->from_ns = from;
+    h->until_ns = h->cuda->wait == VFRONT_WAIT_NAP ? from : due + VF_LEAD_NS;
+    vf_thread_expect(&h->cuda->thread, h->from_ns, h->until_ns);
 }
 
 static vfront_status_t cuda_submit(struct vf_context *context)
@@ -439,7 +510,10 @@ static vfront_status_t cuda_submit(struct vf_context *context)
     if (status) return status;
     caller_of(context)->querying = 0;
     cuda_of(context)->parity = context->parity;
-    return run_job(context, launch_job);
+    __atomic_store_n(&cuda_of(context)->ended, &context->pinned->done, __ATOMIC_RELAXED);
+    __atomic_store_n(&cuda_of(context)->ticket, context->ticket, __ATOMIC_RELAXED);
+    expect_next(context);
+    return run_last_job(context, launch_job);
 }
 
 /** 1 if the result of the frame in flight is complete. The acquire orders later reads of the result after this read of
@@ -478,15 +552,22 @@ static vfront_status_t query_device(struct vf_context *context)
     return vf_refuse(context, VFRONT_E_DEVICE, "the step ended without its ticket", 0, "");
 }
 
-/** Waits for a short time while a frame is in flight. It sleeps with VFRONT_WAIT_NAP only. waited_ns: time waited so
- *  far. */
-static void wait_briefly(const struct vf_context *context, uint64_t waited_ns)
+/** Waits for a short time while a frame is in flight: sleeps until shortly before the step's end, then polls; with
+ *  VFRONT_WAIT_NAP sleeps until the step's end, then in short sleeps. */
+static void wait_briefly(const struct vf_context *context, uint64_t now, uint64_t until)
 {
-    const struct timespec nap = {0, NAP_NS};
-    if (context->step[0].tuning.wait == VFRONT_WAIT_NAP && waited_ns >= NAP_NS)
-        nanosleep(&nap, NULL);
-    else
+    const int naps = context->step[0].tuning.wait == VFRONT_WAIT_NAP;
+    const uint64_t least = naps ? NAP_NS : NAP_NS + VF_LEAD_NS, left = until - now;
+    uint64_t ns = running_ns(context, now);
+    if (ns < least && !naps) {
         for (int i = 0; i < 256 && !result_ready(context); i++) vf_cpu_relax();
+        return;
+    }
+    ns = ns < least ? NAP_NS : naps ? ns : ns - VF_LEAD_NS;
+    if (ns > QUERY_PERIOD_NS) ns = QUERY_PERIOD_NS; /* the step may end sooner, or fail */
+    if (ns > left) ns = left;
+    const struct timespec nap = vf_timespec(ns);
+    nanosleep(&nap, NULL);
 }
 
 /** Waits for the frame: polls the ticket, and queries the device for a failure every QUERY_PERIOD_NS. Most frames
@@ -507,7 +588,7 @@ static vfront_status_t cuda_wait(struct vf_context *context, uint32_t timeout_us
         }
         if (now >= context->abandon_ns) return abandon(context, "abandoned: the step does not end; last call: %s");
         if (now >= until) return VFRONT_E_TIMEOUT;
-        wait_briefly(context, now - start);
+        wait_briefly(context, now, until);
     }
 }
 

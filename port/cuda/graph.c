@@ -4,6 +4,10 @@
 #include "core/views.h"
 #include "job.h"
 
+#if CUDART_VERSION < 11010
+#define cudaGraphUpload(exec, stream) cudaSuccess
+#endif
+
 /** Parts of a stage's launches beside its main launches: `early` before them, `last` and `late` as concurrent branches
  *  after them. */
 enum part { PART_early, PART_last, PART_late };
@@ -149,10 +153,21 @@ static vfront_status_t capture(struct vf_cuda *c, int parity)
 #else
     VF_TRY(cudaGraphInstantiate(&c->exec[parity], c->graph[parity], NULL, NULL, 0));
 #endif
-#if CUDART_VERSION >= 11010
     VF_TRY(cudaGraphUpload(c->exec[parity], c->stream[0]));
-#endif
     return VFRONT_OK;
+}
+
+void vf_cuda_prepare(struct vf_cuda *c)
+{
+    const uint64_t start = vf_now_ns();
+    if (!c->next) return; /* else there was a submit */
+    const uint64_t *ended = __atomic_load_n(&c->ended, __ATOMIC_RELAXED),
+                   ticket = __atomic_load_n(&c->ticket, __ATOMIC_RELAXED);
+    if (__atomic_load_n(ended, __ATOMIC_RELAXED) != ticket) return; /* a step takes longer than expected */
+    vf_cuda_at(c, "cudaGraphUpload(c->next, c->stream[0])");
+    if (cudaGraphUpload(c->next, c->stream[0])) (void)cudaGetLastError();
+    const uint64_t took = vf_now_ns() - start;
+    c->thread.ahead_ns = took < VF_LEAD_NS ? took : VF_LEAD_NS;
 }
 
 vfront_status_t vf_cuda_ready_job(struct vf_cuda *c)

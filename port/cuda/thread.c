@@ -6,13 +6,20 @@
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
-#include <time.h>
+#include <sys/prctl.h>
+
+#define SECOND_NS 1000000000u
 
 uint64_t vf_now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+struct timespec vf_timespec(uint64_t ns)
+{
+    return (struct timespec){.tv_sec = (time_t)(ns / SECOND_NS), .tv_nsec = (long)(ns % SECOND_NS)};
 }
 
 void vf_cpu_relax(void)
@@ -39,11 +46,12 @@ static void wait_briefly(uint64_t waited_ns)
 
 /* ---- worker ------------------------------------------------------------------------------------------------------ */
 
-void vf_thread_begin(struct vf_thread *t, uint32_t awake_us, void **made, void *memory)
+void vf_thread_begin(struct vf_thread *t, void **made, void *memory)
 {
     t->started = t->done = t->ending = 0;
-    t->awake_us = awake_us;
+    t->from_ns = t->until_ns = t->ahead_ns = t->prepared_ns = 0;
     sem_init(&t->wake, 0, 0);
+    prctl(PR_SET_TIMERSLACK, 1ul); /* wakes up by itself without the default tolerance of 50 us */
     __atomic_store_n(made, memory, __ATOMIC_RELEASE);
 }
 
@@ -58,19 +66,43 @@ static int is_ending(const struct vf_thread *t)
     return 1;
 }
 
-int vf_thread_next(struct vf_thread *t)
+/** Sleeps until the caller wakes the worker, or for sleep_ns; 0: without an end. The semaphore's clock may be set
+ *  meanwhile: then the worker wakes up too early, or with the next job only. */
+static void sleep_for(struct vf_thread *t, uint64_t sleep_ns)
 {
-    for (;;) {
-        const uint64_t start = vf_now_ns(), awake_ns = (uint64_t)t->awake_us * 1000u;
-        for (uint64_t waited = 0; waited < awake_ns; waited = vf_now_ns() - start) {
-            for (int i = 0; i < 32; i++, vf_cpu_relax()) {
-                if (is_ending(t)) return 0;
-                if (has_job(t)) return 1;
-            }
-            wait_briefly(waited);
+    struct timespec end;
+    if (is_ending(t) || has_job(t)) return;
+    if (!sleep_ns) {
+        sem_wait(&t->wake);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &end);
+    const time_t seconds = end.tv_sec;
+    end = vf_timespec((uint64_t)end.tv_nsec + sleep_ns);
+    end.tv_sec += seconds;
+    sem_timedwait(&t->wake, &end);
+}
+
+enum vf_next vf_thread_next(struct vf_thread *t)
+{
+    for (int soon = 0;;) {
+        for (int i = 0; i < 32; i++, vf_cpu_relax()) {
+            if (is_ending(t)) return VF_NEXT_END;
+            if (has_job(t)) return VF_NEXT_JOB;
         }
-        while (!sem_trywait(&t->wake)) {} /* removes semaphore posts of jobs that polling has found already */
-        if (!is_ending(t) && !has_job(t)) sem_wait(&t->wake);
+        if (soon) return VF_NEXT_SOON;
+        while (!sem_trywait(&t->wake)) {} /* earlier posts: what they announced is read below */
+        const uint64_t from = __atomic_load_n(&t->from_ns, __ATOMIC_RELAXED), now = vf_now_ns(),
+                       wake = from > t->ahead_ns ? from - t->ahead_ns : 0;
+        if (now < wake && t->prepared_ns != from) {
+            sleep_for(t, wake - now);
+            soon = vf_now_ns() >= wake;
+            if (soon) t->prepared_ns = from;
+        } else if (now < __atomic_load_n(&t->until_ns, __ATOMIC_RELAXED)) {
+            sched_yield(); /* the other thread may need the processor */
+        } else {
+            sleep_for(t, 0);
+        }
     }
 }
 
@@ -94,6 +126,12 @@ int vf_thread_start(pthread_t *id, void *(*main)(void *), void **made)
 int vf_thread_idle(const struct vf_thread *t)
 {
     return __atomic_load_n(&t->started, __ATOMIC_ACQUIRE) == __atomic_load_n(&t->done, __ATOMIC_ACQUIRE);
+}
+
+void vf_thread_expect(struct vf_thread *t, uint64_t from_ns, uint64_t until_ns)
+{
+    __atomic_store_n(&t->from_ns, from_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->until_ns, until_ns, __ATOMIC_RELAXED);
 }
 
 void vf_thread_wake(struct vf_thread *t) { sem_post(&t->wake); }

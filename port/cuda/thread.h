@@ -8,18 +8,26 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdint.h>
+#include <time.h>
 
 /** Memory that the worker thread and its caller share; it lies on the worker's stack. */
 struct vf_thread {
-    sem_t wake;        /* posted to wake the worker when it sleeps */
-    uint32_t started,  /* number of jobs that the caller has started */
-        done;          /* number of jobs done; equal to `started`: the worker is idle, its memory accessible */
-    uint32_t ending;   /* 0: no; 1: the caller is leaving; 2: it has left and no longer accesses this struct */
-    uint32_t awake_us; /* time for which the worker polls for a job before it sleeps [us] */
+    sem_t wake;                 /* posted to wake the worker when it sleeps */
+    uint32_t started,           /* number of jobs that the caller has started */
+        done;                   /* number of jobs done; equal to `started`: the worker is idle, its memory accessible */
+    uint32_t ending;            /* 0: no; 1: the caller is leaving; 2: it has left and no longer accesses this struct */
+    uint64_t from_ns, until_ns; /* times between which the worker polls for a job; outside of them it sleeps [ns] */
+    uint64_t ahead_ns;          /* time by which the worker wakes up before from_ns, to prepare for the job [ns] */
+    uint64_t prepared_ns;       /* from_ns for which it has prepared; of the worker alone */
 };
+
+/** What the worker does next: it ends; a job; it prepares for a job that is due soon. */
+enum vf_next { VF_NEXT_END, VF_NEXT_JOB, VF_NEXT_SOON };
 
 /** Reads the monotonic clock [ns]. */
 uint64_t vf_now_ns(void);
+/** A duration as struct timespec. */
+struct timespec vf_timespec(uint64_t ns);
 /** Executes the processor's pause instruction, for polling loops. */
 void vf_cpu_relax(void);
 
@@ -28,14 +36,17 @@ void vf_cpu_relax(void);
  *  if no thread can be created. */
 int vf_thread_start(pthread_t *id, void *(*main)(void *), void **made);
 
-/** Worker: passes its initialised memory to the caller, as *made. awake_us: vf_thread.awake_us. */
-void vf_thread_begin(struct vf_thread *t, uint32_t awake_us, void **made, void *memory);
-/** Worker: waits for a job. Returns 0 when the caller has left. */
-int vf_thread_next(struct vf_thread *t);
+/** Worker: passes its initialised memory to the caller, as *made. */
+void vf_thread_begin(struct vf_thread *t, void **made, void *memory);
+/** Worker: waits for a job, or for the time to prepare for it. VF_NEXT_END: the caller has left. */
+enum vf_next vf_thread_next(struct vf_thread *t);
 /** Worker: reports that the current job is done. */
 void vf_thread_done(struct vf_thread *t);
 
-/** Caller: wakes the worker early, while a job is being prepared. */
+/** Caller: sets the times between which the worker polls for its next job [ns]. It heeds them after the next
+ *  vf_thread_wake() or vf_thread_start_job(), and then wakes up for them by itself. */
+void vf_thread_expect(struct vf_thread *t, uint64_t from_ns, uint64_t until_ns);
+/** Caller: wakes the worker, while a job is being prepared. */
 void vf_thread_wake(struct vf_thread *t);
 /** Caller: starts a job. The worker must be idle. */
 void vf_thread_start_job(struct vf_thread *t);

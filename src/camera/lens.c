@@ -7,6 +7,7 @@
 
 #define PI 3.1415926535897931
 #define RADIUS_MAX 1e4                 /* largest tangent of a ray's angle to the optical axis: 90 - 0.006 degrees */
+#define PLANE_MAX 100.0                /* largest radius in the plane of a sphere's image: at most 40 in a picture */
 #define DEGREE 9                       /* largest degree of a polynomial */
 #define ROOT_STEPS 128                 /* most iterations of a root search */
 #define NEWTON_STEPS 60                /* most Newton steps when decentering is inverted */
@@ -260,17 +261,24 @@ static int brown_bearing(const struct vf_lens *l, const double m[2], double bear
 
 /* ---- equidistant: fisheye, from the angle to the axis to the image radius ---------------------------------------- */
 
-/** Normalised image coordinates m of a ray. Returns 0 outside the range of the model. */
-static int equidistant_project(const struct vf_lens *l, const double ray[3], double m[2])
+/** Ray scaled so that squares neither overflow nor underflow. Returns 0 for a ray of length 0. */
+static int scale_ray(double to[3], const double ray[3])
 {
-    double most = 0.0, slope;
+    double most = 0.0;
     for (int i = 0; i < 3; i++) {
         const double size = ray[i] < 0.0 ? -ray[i] : ray[i];
         if (size > most) most = size;
     }
-    if (most == 0.0) return 0;
-    /* Scaled so that squares neither overflow nor underflow. */
-    const double x = ray[0] / most, y = ray[1] / most, z = ray[2] / most;
+    for (int i = 0; i < 3 && most > 0.0; i++) to[i] = ray[i] / most;
+    return most > 0.0;
+}
+
+/** Normalised image coordinates m of a ray. Returns 0 outside the range of the model. */
+static int equidistant_project(const struct vf_lens *l, const double ray[3], double m[2])
+{
+    double v[3], slope;
+    if (!scale_ray(v, ray)) return 0;
+    const double x = v[0], y = v[1], z = v[2];
     const double across = sqrt(x * x + y * y), angle = vf_atan2(across, z);
     if (!(angle <= l->limit) || (across == 0.0 && z < 0.0)) return 0;
     const double radius = angle * factor_at(l, angle * angle, &slope);
@@ -288,6 +296,46 @@ static int equidistant_bearing(const struct vf_lens *l, const double m[2], doubl
     vf_sincos(angle, &sine, &bearing[2]);
     bearing[0] = radius > 0.0 ? sine * (m[0] / radius) : 0.0;
     bearing[1] = radius > 0.0 ? sine * (m[1] / radius) : 0.0;
+    return 1;
+}
+
+/* ---- ds, eucm, omni: through a unit sphere, seen from a second centre -------------------------------------------- */
+
+/* Usenko, Demmel, Cremers (2018); Khomutenko, Garcia, Martinet (2016); Mei and Rives (2007). One form holds all three:
+ * a ray of length 1 is moved by xi along z; its point of the plane is x, y over alpha d + (1 - alpha) z with
+ * d^2 = beta (x^2 + y^2) + z^2; then Brown's distortion. */
+
+/** Normalised image coordinates m of a ray. Returns 0 outside the range of the model. */
+static int sphere_project(const struct vf_lens *l, const double ray[3], double m[2])
+{
+    double v[3];
+    struct distorted b;
+    if (!scale_ray(v, ray)) return 0;
+    const double across2 = v[0] * v[0] + v[1] * v[1], length = sqrt(across2 + v[2] * v[2]), z = v[2] + l->xi * length,
+                 second = sqrt(l->beta * across2 + z * z), below = l->alpha * second + (1.0 - l->alpha) * z;
+    if (!(z > -l->turn * second) || !(length + l->xi * v[2] > 0.0)) return 0;
+    if (!distort(&b, l, v[0] / below, v[1] / below)) return 0;
+    m[0] = b.to_x;
+    m[1] = b.to_y;
+    return 1;
+}
+
+/** Unit vector of normalised image coordinates m. Returns 0 if there is none. The point of the plane gives a ray from
+ *  the second centre, which meets the unit sphere. */
+static int sphere_bearing(const struct vf_lens *l, const double m[2], double bearing[3])
+{
+    double p[2];
+    if (!undistort(p, l, m)) return 0;
+    const double r2 = p[0] * p[0] + p[1] * p[1], root2 = 1.0 - (2.0 * l->alpha - 1.0) * l->beta * r2;
+    if (!(root2 > 0.0)) return 0;
+    const double z = (1.0 - l->alpha * l->alpha * l->beta * r2) / (l->alpha * sqrt(root2) + 1.0 - l->alpha),
+                 meet2 = z * z + (1.0 - l->xi * l->xi) * r2;
+    if (!(meet2 >= 0.0)) return 0;
+    const double scale = (l->xi * z + sqrt(meet2)) / (z * z + r2), x = scale * p[0], y = scale * p[1],
+                 along = scale * z - l->xi, length = sqrt(x * x + y * y + along * along);
+    bearing[0] = x / length;
+    bearing[1] = y / length;
+    bearing[2] = along / length;
     return 1;
 }
 
@@ -316,10 +364,49 @@ static void set_equidistant(struct vf_lens *l, const double k[8])
     for (int i = 0; i < 4; i++) l->n[1 + i] = k[i];
 }
 
+/** Sets the sphere of a lens. Beyond a cosine of -turn at the second centre the image turns back, or has a pole. */
+static void set_sphere(struct vf_lens *l, double xi, double alpha, double beta)
+{
+    l->xi = xi;
+    l->alpha = alpha;
+    l->beta = beta;
+    l->turn = alpha <= 0.5 ? alpha / (1.0 - alpha) : (1.0 - alpha) / alpha;
+}
+
+/** Sets the lens from double sphere coefficients k: xi alpha. */
+static void set_double_sphere(struct vf_lens *l, const double k[8]) { set_sphere(l, k[0], k[1], 1.0); }
+
+/** Sets the lens from extended unified coefficients k: alpha beta. */
+static void set_extended(struct vf_lens *l, const double k[8]) { set_sphere(l, 0.0, k[0], k[1]); }
+
+/** Sets the lens from omni coefficients k: xi k1 k2 p1 p2. */
+static void set_omni(struct vf_lens *l, const double k[8])
+{
+    set_sphere(l, k[0], 0.0, 1.0);
+    l->n[1] = k[1];
+    l->n[2] = k[2];
+    l->p1 = k[3];
+    l->p2 = k[4];
+}
+
+#define ABSURD "calibration is not finite or absurd: rig.camera[%d%s"
+#define COEFFICIENT                                                                                                    \
+    {                                                                                                                  \
+        -1e6, 1e6, ABSURD                                                                                              \
+    }
+#define DECENTERING                                                                                                    \
+    {                                                                                                                  \
+        -1.0, 1.0, ABSURD                                                                                              \
+    }
+#define ALPHA                                                                                                          \
+    {                                                                                                                  \
+        0.0, 1.0, "alpha is not in 0..1: rig.camera[%d%s"                                                              \
+    }
+
 static const struct vf_lens_model models[] = {
     [VFRONT_LENS_RADTAN] = {.name = "radtan",
                             .coefficients = 5,
-                            .bounded = 1u << 2 | 1u << 3,
+                            .range = {COEFFICIENT, COEFFICIENT, DECENTERING, DECENTERING, COEFFICIENT},
                             .argument2_max = RADIUS_MAX * RADIUS_MAX,
                             .is_central = 1,
                             .set = set_radtan,
@@ -327,7 +414,8 @@ static const struct vf_lens_model models[] = {
                             .bearing = brown_bearing},
     [VFRONT_LENS_RATIONAL] = {.name = "rational",
                               .coefficients = 8,
-                              .bounded = 1u << 2 | 1u << 3,
+                              .range = {COEFFICIENT, COEFFICIENT, DECENTERING, DECENTERING, COEFFICIENT, COEFFICIENT,
+                                        COEFFICIENT, COEFFICIENT},
                               .argument2_max = RADIUS_MAX * RADIUS_MAX,
                               .is_central = 1,
                               .set = set_rational,
@@ -335,11 +423,40 @@ static const struct vf_lens_model models[] = {
                               .bearing = brown_bearing},
     [VFRONT_LENS_EQUIDISTANT] = {.name = "equidistant",
                                  .coefficients = 4,
+                                 .range = {COEFFICIENT, COEFFICIENT, COEFFICIENT, COEFFICIENT},
                                  .argument2_max = PI * PI,
                                  .is_central = 0,
                                  .set = set_equidistant,
                                  .project = equidistant_project,
                                  .bearing = equidistant_bearing},
+    [VFRONT_LENS_DS] = {.name = "ds",
+                        .coefficients = 2,
+                        .range = {{-0.99, 0.99, "xi is not in -0.99..0.99: rig.camera[%d%s"}, ALPHA},
+                        .argument2_max = PLANE_MAX * PLANE_MAX,
+                        .is_central = 1,
+                        .set = set_double_sphere,
+                        .project = sphere_project,
+                        .bearing = sphere_bearing},
+    [VFRONT_LENS_EUCM] = {.name = "eucm",
+                          .coefficients = 2,
+                          .range = {ALPHA, {0.01, 100.0, "beta is not in 0.01..100: rig.camera[%d%s"}},
+                          .argument2_max = PLANE_MAX * PLANE_MAX,
+                          .is_central = 0,
+                          .set = set_extended,
+                          .project = sphere_project,
+                          .bearing = sphere_bearing},
+    [VFRONT_LENS_OMNI] = {.name = "omni",
+                          .coefficients = 5,
+                          .range = {{-0.99, 99.0, "xi is not in -0.99..99: rig.camera[%d%s"},
+                                    COEFFICIENT,
+                                    COEFFICIENT,
+                                    DECENTERING,
+                                    DECENTERING},
+                          .argument2_max = PLANE_MAX * PLANE_MAX,
+                          .is_central = 1,
+                          .set = set_omni,
+                          .project = sphere_project,
+                          .bearing = sphere_bearing},
 };
 
 const struct vf_lens_model *vf_lens_model(vfront_lens_t lens)
@@ -359,7 +476,8 @@ void vf_lens_make(struct vf_lens *l, const vfront_camera_t *c)
 {
     const struct vf_lens_model *model = vf_lens_model(c->lens);
     int valid = model && c->fx_px > 0.0 && c->fy_px > 0.0;
-    for (int i = 0; valid && i < model->coefficients; i++) valid = finite_number(c->distortion[i]);
+    for (int i = 0; valid && i < model->coefficients; i++)
+        valid = c->distortion[i] >= model->range[i].least && c->distortion[i] <= model->range[i].most;
     memset(l, 0, sizeof *l);
     l->model = model;
     l->fx_px = c->fx_px;
@@ -367,7 +485,7 @@ void vf_lens_make(struct vf_lens *l, const vfront_camera_t *c)
     l->cx_px = c->cx_px;
     l->cy_px = c->cy_px;
     l->n[0] = l->d[0] = 1.0;
-    if (model) model->set(l, c->distortion);
+    if (valid) model->set(l, c->distortion);
     l->limit = valid ? find_limit(l) : -1.0;
     double slope;
     l->limit_value = valid ? l->limit * factor_at(l, l->limit * l->limit, &slope) : -1.0;
@@ -422,4 +540,14 @@ struct vf_lens vf_lens_of(const vfront_camera_t *c)
     }
     vf_lens_make(&lens, &camera);
     return lens;
+}
+
+void vf_lens_focal(double focal_px[2], const vfront_camera_t *c)
+{
+    const struct vf_lens_model *model = vf_lens_model(c->lens);
+    struct vf_lens lens;
+    memset(&lens, 0, sizeof lens);
+    if (model) model->set(&lens, c->distortion);
+    focal_px[0] = c->fx_px / (1.0 + lens.xi);
+    focal_px[1] = c->fy_px / (1.0 + lens.xi);
 }

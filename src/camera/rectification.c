@@ -74,8 +74,10 @@ static const char *find_pinhole(vfront_camera_t *pinhole, const vfront_rig_t *ri
 {
     const vfront_camera_t *a = &rig->camera[0], *b = &rig->camera[1];
     const double middle[2] = {0.5 * (a->width_px - 1), 0.5 * (a->height_px - 1)};
-    const double focal_px = 0.25 * (a->fx_px + a->fy_px + b->fx_px + b->fy_px) * focal_percent / 100.0;
-    double c[2] = {0.0, 0.0};
+    double c[2] = {0.0, 0.0}, own[2][2];
+    vf_lens_focal(own[0], a);
+    vf_lens_focal(own[1], b);
+    const double focal_px = 0.25 * (own[0][0] + own[0][1] + own[1][0] + own[1][1]) * focal_percent / 100.0;
     int in_front = 1;
     for (int i = 0; i < 2; i++) in_front &= add_principal_point(c, &rig->camera[i], R_rig_seen[i], focal_px, middle);
     memset(pinhole, 0, sizeof *pinhole);

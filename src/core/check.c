@@ -37,13 +37,10 @@ static vfront_status_t check_distortion(struct vf_context *s, const vfront_camer
     const struct vf_lens_model *model = vf_lens_model(c->lens);
     if (!model) return vf_refuse(s, VFRONT_E_CALIBRATION, "unknown: rig.camera[%d%s", i, "].lens");
     for (int k = 0; k < 8; k++) {
-        const double most = model->bounded >> k & 1 ? 1.0 : 1e6;
-        if (!(c->distortion[k] >= -most && c->distortion[k] <= most))
-            return vf_refuse(s, VFRONT_E_CALIBRATION, "calibration is not finite or absurd: rig.camera[%d%s", i,
-                             name[k]);
-        if (k >= model->coefficients && c->distortion[k] != 0.0)
-            return vf_refuse(s, VFRONT_E_CALIBRATION, "not 0, and the lens has no such number: rig.camera[%d%s", i,
-                             name[k]);
+        static const struct vf_lens_range none = {0.0, 0.0, "not 0, and the lens has no such number: rig.camera[%d%s"};
+        const struct vf_lens_range *range = k < model->coefficients ? &model->range[k] : &none;
+        if (!(c->distortion[k] >= range->least && c->distortion[k] <= range->most))
+            return vf_refuse(s, VFRONT_E_CALIBRATION, range->text, i, name[k]);
     }
     return VFRONT_OK;
 }

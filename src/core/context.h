@@ -18,6 +18,7 @@
 #define VF_CONTEXT_H
 
 #include "camera/calibration_check.h"
+#include "ego/partner_check.h"
 #include "imu/gyro_errors.h"
 #include "memory.h"
 #include "nav/nav.h"
@@ -103,6 +104,9 @@ struct vf_context {
     int32_t rate_offset_us;            /* time offset of the rates that ego compares with those of the images [us] */
     struct vf_imu_scale imu_scale;     /* scale and axes of the IMU's gyro, by gyro_errors; 0 with another gyro */
     struct vf_calibration_check calibration; /* whether both cameras fit their calibration */
+#if VFRONT_STEREO
+    struct vf_partner_check partner_check; /* state of the camera pair without the stage stereo */
+#endif
     struct vf_gyro_turn turn; /* rotation of camera 0 between its last two images, before correction of these errors */
     int32_t clock_set;      /* 1: the frame that is being computed is the first one after the camera's clock was set */
     uint64_t submitted_ns;  /* time of the last vfront_submit() [ns] */

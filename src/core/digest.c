@@ -158,6 +158,17 @@ static uint64_t mix_nav(uint64_t d, const vfront_nav_t *n)
                        n->protection_level_mps, 3);
 }
 
+/** Of the tests that were made. */
+static uint64_t mix_innovations(uint64_t d, const vfront_innovation_t *test)
+{
+    for (int i = 0; i < VFRONT_TESTS; i++)
+        if (test[i].test_ratio > 0.0) {
+            d = mix_doubles(mix_doubles(mix_number(d, (uint64_t)i, 4), test[i].value, 9), test[i].variance, 9);
+            d = mix_doubles(d, &test[i].test_ratio, 1);
+        }
+    return d;
+}
+
 #if VFRONT_STEREO
 static uint64_t mix_depth(uint64_t d, const vfront_depth_t *p)
 {
@@ -293,7 +304,7 @@ static uint64_t mix_rest(uint64_t d, const vfront_result_t *r)
     d = mix_motion(d, &r->metric);
     d = mix_motion(d, &r->good);
     d = mix_prediction(d, &r->predicted);
-    if (r->nav.state) d = mix_nav(d, &r->nav);
+    if (r->nav.state) d = mix_innovations(mix_nav(d, &r->nav), r->innovation);
 #if VFRONT_MAP
     d = mix_loops(d, r);
 #endif

@@ -4,6 +4,7 @@
 #include "frame.h"
 #include "check.h"
 
+#include "camera/lens.h"
 #include "math/quaternion.h"
 #include "math/rotation.h"
 #include "nav/nav.h"
@@ -231,7 +232,9 @@ static void fill_rotation(struct vf_context *s, const vfront_frame_t *f)
     if (p->frame && s->seen.camera[0].fx_px != 0.0 &&
         rotation_between_pictures(s, rotation_of(s, f, &around, given, R), R)) {
         correct_rotation(s, R, &s->turn);
-        vf_rotation_homography(p->H, &s->seen.camera[0], R);
+        double focal_px[2];
+        vf_lens_focal(focal_px, &s->seen.camera[0]);
+        vf_rotation_homography(p->H, focal_px, &s->seen.camera[0], R);
         for (int i = 0; i < 9; i++) p->R[i] = (float)R[i];
         p->rotation_given = 1;
         p->rotation_explicit = f->R_cur_prev != NULL;
@@ -362,8 +365,20 @@ static void update_gyro_errors(struct vf_context *s, const vfront_result_t *r)
     vf_gyro_errors_end(&s->gyro_errors, known, !known && (r->metric.flags | r->relative.flags) & VFRONT_MOTION_PRIOR);
 }
 
+/** State of the camera pair by the tracks' partners, where key points are not matched. */
+static void check_partners(struct vf_context *s, vfront_result_t *r)
+{
+#if VFRONT_STEREO
+    const uint32_t active = s->step[0].geometry.active;
+    if (!(active & VF_BIT(stereo)) && (active & VF_BIT(partner))) vf_partner_check(&s->partner_check, r);
+#else
+    (void)s, (void)r;
+#endif
+}
+
 void vf_frame_result(struct vf_context *s, vfront_result_t *r)
 {
+    check_partners(s, r);
     update_gyro_errors(s, r);
     if (r->health.imu_late_us) r->health.imu_late_us += s->rate_offset_us;
     r->health.calibration = vf_calibration_check(&s->calibration, &r->health);
@@ -372,5 +387,5 @@ void vf_frame_result(struct vf_context *s, vfront_result_t *r)
     s->imu_fault = r->health.imu & (VFRONT_IMU_AXES | VFRONT_IMU_IN_DEGREES | VFRONT_IMU_CLOCK);
     s->late = r->health.late;
     const struct vf_nav_view nav = nav_view(s);
-    vf_nav_after_step(&nav, r, &r->nav);
+    vf_nav_after_step(&nav, r, &r->nav, r->innovation);
 }

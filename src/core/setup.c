@@ -96,8 +96,10 @@ static void lay_out_lenses(struct vf_geometry *g, struct vf_context *s, const vf
     for (int32_t i = 0; i < g->cameras; i++) {
         const vfront_camera_t *c = &s->seen.camera[i];
         const struct vf_lens lens = vf_lens_of(c);
+        double focal_px[2] = {lens.fx_px, lens.fy_px}; /* uncalibrated: of a pinhole */
+        if (c->fx_px != 0.0) vf_lens_focal(focal_px, c);
         g->calibrated[i] = c->fx_px != 0.0;
-        g->focal_px[i] = (float)(0.5 * (lens.fx_px + lens.fy_px));
+        g->focal_px[i] = (float)(0.5 * (focal_px[0] + focal_px[1]));
         g->row_s[i] = (float)(rig->camera[i].row_us * 1e-6);
         s->blind_px[i] = vf_grid_blind(NULL, 0, c->width_px, c->height_px, &lens);
         g->masked[i] = rig->camera[i].mask != NULL || s->blind_px[i] || g->rectified;

@@ -22,6 +22,22 @@ void vfront_tuning_default(vfront_tuning_t *tuning)
         memcpy((char *)tuning + offset[i], &entry[i].standard, sizeof(int32_t));
 }
 
+/** Most hypotheses of each motion in a step for the state. Motions of tracks alone start an estimate, and are
+ *  compared with samples. */
+enum { STATE_HYPOTHESES = 64 };
+
+static int32_t least(int32_t a, int32_t b) { return a < b ? a : b; }
+
+void vfront_tuning_state(vfront_tuning_t *tuning)
+{
+    if (!tuning) return;
+    tuning->vio = VFRONT_VIO;
+    tuning->detect_levels = 1;
+    tuning->select_points = tuning->describe = tuning->stereo = tuning->match = tuning->map = 0;
+    tuning->ego_hypotheses = least(tuning->ego_hypotheses, STATE_HYPOTHESES);
+    tuning->ego_metric_hypotheses = least(tuning->ego_metric_hypotheses, STATE_HYPOTHESES);
+}
+
 const vfront_tuning_entry_t *vfront_tuning_entry(size_t index)
 {
     return index < sizeof entry / sizeof *entry ? &entry[index] : NULL;

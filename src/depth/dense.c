@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Host form of dense: census words of both cameras; a forward pass over the image, which adds the path costs of four
  * directions; a backward pass, which adds those of the opposite four and finds the winners row by row; median; speckle
- * filter. */
+ * filter; half-occluded pixels. */
 #include "dense.h"
 
 #include "image/ingest.h"
@@ -14,7 +14,7 @@ enum { /* greatest value of each tuning parameter */
 #undef VF_MOST
 };
 VF_STATIC_ASSERT(4 * (VF_DENSE_CENSUS_BITS + MOST_dense_p2) <= 255,
-                 "vfront: path costs along four directions fit a byte");
+                 "vfront: path costs along four directions fit a byte"); /* dense_p1, so that of edges, is no larger */
 VF_STATIC_ASSERT(MOST_dense_least_px + VFRONT_DISPARITIES <= 0xfff && VFRONT_WIDTH <= 0x1000,
                  "vfront: disparities in 1/16 px fit 16 bits");
 
@@ -23,12 +23,13 @@ static const struct vf_level *picture(const struct vf_dense_view *s) { return &s
 
 /* ---- matching cost ----------------------------------------------------------------------------------------------- */
 
+#define PIXEL(u, v) row[(v) + VF_DENSE_CENSUS_RADIUS][x + (u)]
+
 /** Census words of a row from column VF_DENSE_CENSUS_RADIUS to before `end`, as three bytes each. row: pixels of the
  *  surrounding rows, from the top. */
 static VF_HOT void census_row(const uint8_t *const row[2 * VF_DENSE_CENSUS_RADIUS + 1], int32_t end,
                               uint8_t *restrict high, uint8_t *restrict middle, uint8_t *restrict low)
 {
-#define PIXEL(u, v) row[(v) + VF_DENSE_CENSUS_RADIUS][x + (u)]
 #define BRIGHTER(bit, u, v, p, q) | (PIXEL(u, v) > PIXEL(p, q) + VF_DENSE_CENSUS_GREY) << (bit)
     for (int32_t x = VF_DENSE_CENSUS_RADIUS; x < end; x++) {
         high[x] = (uint8_t)(0 VF_DENSE_CENSUS_HIGH(BRIGHTER));
@@ -36,27 +37,41 @@ static VF_HOT void census_row(const uint8_t *const row[2 * VF_DENSE_CENSUS_RADIU
         low[x] = (uint8_t)(0 VF_DENSE_CENSUS_LOW(BRIGHTER));
     }
 #undef BRIGHTER
-#undef PIXEL
 }
 
-/** Computes the census words of a camera. Those of camera 1 are stored from right to left, so that rising disparities
- *  are consecutive. */
+/** Edges of a row from column VF_DENSE_CENSUS_RADIUS to before `end`, without the bits of a census word below them. */
+static VF_HOT void edge_row(const uint8_t *const row[2 * VF_DENSE_CENSUS_RADIUS + 1], int32_t end,
+                            uint8_t *restrict edges)
+{
+#define DIFFERS(bit, u, v)                                                                                             \
+    | ((PIXEL(u, v) > PIXEL(0, 0) + VF_DENSE_EDGE_GREY) | (PIXEL(0, 0) > PIXEL(u, v) + VF_DENSE_EDGE_GREY)) << (bit)
+    for (int32_t x = VF_DENSE_CENSUS_RADIUS; x < end; x++) edges[x] = (uint8_t)(0 VF_DENSE_EDGES(DIFFERS));
+#undef DIFFERS
+}
+
+#undef PIXEL
+
+/** Computes the census words of a camera, and the edges of camera 0. The words of camera 1 are stored from right to
+ *  left, so that rising disparities are consecutive. */
 static void census_transform(const struct vf_dense_view *s, int32_t camera)
 {
     const struct vf_level *l = picture(s);
     const uint8_t *pixels = s->pictures.level0[s->parity][camera];
     const int32_t last = l->width - 1, end = l->width - VF_DENSE_CENSUS_RADIUS;
-    uint8_t high[VFRONT_WIDTH], middle[VFRONT_WIDTH], low[VFRONT_WIDTH];
+    uint8_t high[VFRONT_WIDTH], middle[VFRONT_WIDTH], low[VFRONT_WIDTH], edges[VFRONT_WIDTH] = {0};
     for (int32_t y = 0; y < l->height; y++) {
         uint32_t *to = (camera ? scratch(s)->census1[0] : scratch(s)->census0) + (size_t)y * (size_t)l->pitch;
         const uint8_t *row[2 * VF_DENSE_CENSUS_RADIUS + 1];
         for (int32_t v = 0; v <= 2 * VF_DENSE_CENSUS_RADIUS; v++)
             row[v] = pixels + vf_clamp(y + v - VF_DENSE_CENSUS_RADIUS, 0, l->height - 1) * l->pitch;
         census_row(row, end, high, middle, low);
+        if (!camera) edge_row(row, end, edges);
         for (int32_t x = 0; x < l->width; x++) {
             const int inside = x >= VF_DENSE_CENSUS_RADIUS && x < end;
-            to[camera ? last - x : x] = inside ? (uint32_t)(high[x] << 16 | middle[x] << 8 | low[x])
-                                               : vf_dense_census(pixels, l, x, y);
+            to[camera ? last - x : x] = inside ? (uint32_t)edges[x] << VF_DENSE_CENSUS_BITS |
+                                                     (uint32_t)(high[x] << 16 | middle[x] << 8 | low[x])
+                                               : vf_dense_census(pixels, l, x, y) |
+                                                     (camera ? 0 : vf_dense_edges(pixels, l, x, y));
         }
     }
 }
@@ -80,7 +95,7 @@ static void matching_costs(const struct vf_dense_view *s, int32_t x, int32_t y, 
     const struct vf_level *l = picture(s);
     const size_t row = (size_t)y * (size_t)l->pitch;
     const int32_t count = vf_max(vf_dense_candidates(&s->tuning, x), 0), all = s->tuning.dense_disparities;
-    const uint32_t word = scratch(s)->census0[row + (size_t)x],
+    const uint32_t word = scratch(s)->census0[row + (size_t)x] & ((1u << VF_DENSE_CENSUS_BITS) - 1),
                    *first = scratch(s)->census1[0] + row + (l->width - 1); /* word of camera 1's first column */
     uint8_t outside;
     if (count) hamming_row(word, first - x + s->tuning.dense_least_px, count, cost);
@@ -93,8 +108,9 @@ static void matching_costs(const struct vf_dense_view *s, int32_t x, int32_t y, 
 static inline uint8_t min_u8(uint8_t a, uint8_t b) { return a < b ? a : b; }
 
 /** Extends a path of semi-global matching to a pixel, for `count` disparities. before: path costs of the previous
- *  pixel, reduced by their minimum, at most p2; before[-1] and before[count] are sentinels greater than any cost. Adds
- *  the path costs to `sum`. Writes them to `to`, reduced by their own minimum, at most p2. */
+ *  pixel, reduced by their minimum, at most the P2 of this step; before[-1] and before[count] are sentinels greater
+ *  than any cost. Adds the path costs to `sum`. Writes them to `to`, reduced by their own minimum, at most p2, the P2
+ *  of the next step. */
 static VF_HOT void extend_path(const uint8_t *restrict before, const uint8_t *restrict cost, int32_t count, uint8_t p1,
                                uint8_t p2, uint8_t *restrict to, uint8_t *restrict sum)
 {
@@ -135,16 +151,17 @@ static void extend_paths(struct pass *p, int32_t x, int32_t y, const uint8_t *co
     const struct vf_dense_tuning *t = &p->s->tuning;
     const struct vf_level *l = picture(p->s);
     const int32_t one = p->backward ? -1 : 1, count = t->dense_disparities;
-    const uint8_t p1 = (uint8_t)t->dense_p1, p2 = (uint8_t)t->dense_p2;
+    const uint8_t p1 = (uint8_t)t->dense_p1, p2[2] = {(uint8_t)t->dense_p2, (uint8_t)vf_dense_edge_p2(t)};
+    const uint32_t edges = scratch(p->s)->census0[(size_t)y * (size_t)l->pitch + (size_t)x];
     const int first_column = x == (p->backward ? l->width - 1 : 0), first_row = y == (p->backward ? l->height - 1 : 0);
     memset(sum, 0, (size_t)count);
-    extend_path(first_column ? path_start + 1 : p->horizontal[~x & 1] + 1, cost, count, p1, p2,
-                p->horizontal[x & 1] + 1, sum);
+    extend_path(first_column ? path_start + 1 : p->horizontal[~x & 1] + 1, cost, count, p1,
+                p2[(edges & vf_dense_edge_bit(one, 0)) != 0], p->horizontal[x & 1] + 1, sum);
     for (int32_t k = 0; k < 3; k++) {
         const int32_t from = x - one * sideways[k];
         const int starts = first_row || from < 0 || from >= l->width;
-        extend_path(starts ? path_start + 1 : path_costs(p, k, from, y - one), cost, count, p1, p2,
-                    path_costs(p, k, x, y), sum);
+        extend_path(starts ? path_start + 1 : path_costs(p, k, from, y - one), cost, count, p1,
+                    p2[(edges & vf_dense_edge_bit(one * sideways[k], one)) != 0], path_costs(p, k, x, y), sum);
     }
 }
 
@@ -499,16 +516,38 @@ static void speckle_filter(const struct vf_dense_view *s)
 
 /* ---- result ------------------------------------------------------------------------------------------------------ */
 
-/** Writes confidences, the number of pixels with a disparity, and the copy of the result in host memory. */
+/** Gives the half-occluded pixels of row y the disparity on their left. */
+static void fill_half_occluded(const struct vf_dense_view *s, const int framed[2], int32_t y)
+{
+    const struct vf_level *l = picture(s);
+    const size_t row = (size_t)y * (size_t)l->pitch;
+    uint16_t *disparity = s->dense->disparity + row;
+    int32_t last = -1; /* last column with a disparity */
+    for (int32_t x = 0; x < l->width; x++) {
+        if (disparity[x] == VF_DENSE_NONE) continue;
+        const int hidden = last >= 0 && vf_dense_half_occluded(disparity[last], disparity[x], x - last - 1);
+        for (int32_t u = last + 1; hidden && u < x; u++) {
+            if (!vf_dense_usable(s, framed, u, y, disparity[last])) continue;
+            disparity[u] = disparity[last];
+            scratch(s)->margin[row + (size_t)u] = VF_DENSE_FILLED;
+        }
+        last = x;
+    }
+}
+
+/** Fills half-occluded pixels. Writes confidences, the number of pixels with a disparity, and the copy of the result in
+ *  host memory. */
 static void finish(const struct vf_dense_view *s)
 {
     const struct vf_level *l = picture(s);
     struct vf_dense_memory *m = s->dense;
     struct vf_dense_copy *copy = &s->copy[s->ingest->params.result];
+    const int framed[2] = {vf_framed(&s->ingest->params, 0), vf_framed(&s->ingest->params, 1)};
     m->valid = 0;
     for (int32_t y = 0; y < l->height; y++) {
         const size_t row = (size_t)y * (size_t)l->pitch;
         uint32_t valid = 0;
+        fill_half_occluded(s, framed, y);
         for (size_t at = row; at < row + (size_t)l->width; at++) {
             const int is_valid = m->disparity[at] != VF_DENSE_NONE;
             m->confidence[at] = is_valid ? scratch(s)->margin[at] : 0;

@@ -13,7 +13,8 @@
  *            left of camera 1's first column costs as much as a match in that column, but cannot win, so that neither
  *            flat areas nor the border favour a disparity
  *         3. Path cost along 8 directions: L(p, d) = C(p, d) + min(L(q, d), L(q, d +- 1) + dense_p1, min L(q) +
- *            dense_p2) - min L(q), with q the previous pixel of the path
+ *            P2) - min L(q), with q the previous pixel of the path. P2 is dense_p2, but vf_dense_edge_p2() where the
+ *            grey levels of p and q differ by more than VF_DENSE_EDGE_GREY: surfaces end at edges
  *         4. Winner: least sum of path costs over all directions, the smaller disparity among equals. It must pass the
  *            uniqueness test against the best disparity that is not its neighbour. Subpixel part: symmetric V through
  *            the sums of both neighbours
@@ -28,18 +29,23 @@
  *            every VF_DENSE_TILE_STRIDE px) and its labels converge: labels rise in raster order, and VF_DENSE_SWEEPS
  *            times each connected run of a row, then of a column, takes its least label. The time is thus the same for
  *            all images; a segment whose labels do not converge is kept, because it is too winding for a speckle
+ *         8. Half-occluded pixels: a run of a row without disparities, between a farther surface on its left and one
+ *            on its right that is nearer by 1 px or more. It takes the disparity on its left, with confidence 1, if it
+ *            has at most 1 px more than the nearer surface hides of the farther one from camera 1; masks as in step 6
  * Exact   integers; a path cost is at most 24 + 39, so the sum of four fits a byte
  * Memory  3 bytes a pixel, and 9 of pinned memory. Scratch: 2 VFRONT_DISPARITIES + 21 bytes a pixel and 8
  *         VFRONT_DISPARITIES a row: census words, two volumes of summed path costs, a byte each (two because two
  *         directions run concurrently), disparities before the filters
  * Shared  the arithmetic of this file. Written twice (host form / kernel):
  *         - census_row() / census_k(): bytes of a whole row as vector code; words of four pixels a thread. The host
- *           form uses vf_dense_census() at the border. All three expand VF_DENSE_CENSUS_HIGH, _MIDDLE and _LOW
+ *           form uses vf_dense_census() at the border. All three expand VF_DENSE_CENSUS_HIGH, _MIDDLE and _LOW;
+ *           edge_row() / census_k(), vf_dense_edges() likewise VF_DENSE_EDGES
  *         - hamming_row() / matching_costs(): bit sums as vector code; the population count instruction
  *         - extend_path() / extend_path(): bytes, one disparity at a time; two 16-bit costs a register, over a warp
  *         - sum_volumes(), winner_of() / add_volumes(), find_winner(): loops over disparities; packed sums over a warp
  *         - median_columns() / vf_dense_smooth(): 64 columns at a time as vector code; one pixel a thread. Both expand
  *           VF_DENSE_NETWORK. Written twice: exchange, choice of the median, fill condition
+ *         - fill_half_occluded() / fill_half_occluded(): from left to right; neighbours by ballots of a row's warps
  *         - speckle_filter() / speckle_k(): union-find over the image, then labels of small segments only; labels of
  *           all pixels of a tile in shared memory
  */
@@ -73,8 +79,8 @@ struct vf_dense_memory {
 /** Scratch, valid only while the stage runs. The content may differ between ports. */
 struct vf_dense_scratch {
 #if VFRONT_DENSE
-    /* Census words of cameras 0 and 1. Host form and kernel order the words of camera 1 differently; the kernel stores
-     * two copies. */
+    /* Census words of cameras 0, with edges (vf_dense_edges()), and 1. Host form and kernel order the words of camera 1
+     * differently; the kernel stores two copies. */
     uint32_t census0[VFRONT_PICTURE_BYTES];
     uint32_t census1[2][VFRONT_PICTURE_BYTES + VFRONT_HEIGHT * VFRONT_DISPARITIES];
     /* Sums of path costs, each volume over four of the eight directions: dense_disparities values per pixel, in the
@@ -177,6 +183,43 @@ VF_FN uint32_t vf_dense_census(const uint8_t *pixels, const struct vf_level *l, 
     return high << 16 | middle << 8 | low;
 }
 
+/* ---- edges ------------------------------------------------------------------------------------------------------- */
+
+/** Largest difference of grey levels between neighbours on one surface: over 2 deviations where each pixel has noise of
+ *  5 [grey levels]. */
+#define VF_DENSE_EDGE_GREY 16
+
+/** Neighbours of a pixel, a bit of a byte each. DIFFERS(bit, u, v): 1 if the grey level at offset (u, v) and that of
+ *  the pixel differ by more than VF_DENSE_EDGE_GREY. */
+/* clang-format off */
+#define VF_DENSE_EDGES(DIFFERS)                                                                                        \
+    DIFFERS(0, -1, -1) DIFFERS(1, 0, -1) DIFFERS(2, 1, -1) DIFFERS(3, -1, 0)                                           \
+    DIFFERS(4, 1, 0) DIFFERS(5, -1, 1) DIFFERS(6, 0, 1) DIFFERS(7, 1, 1)
+/* clang-format on */
+
+/** Bit of a camera 0 word that tells of an edge between a pixel and its neighbour at offset (u, v). */
+VF_FN uint32_t vf_dense_edge_bit(int32_t u, int32_t v)
+{
+    const int32_t at = 3 * (v + 1) + u + 1;
+    return 1u << (VF_DENSE_CENSUS_BITS + at - (at > 4));
+}
+
+/** Edges of a pixel, above the bits of its census word. Outside the image the nearest pixel inside is used. */
+VF_FN uint32_t vf_dense_edges(const uint8_t *pixels, const struct vf_level *l, int32_t x, int32_t y)
+{
+    const int32_t own = pixels[y * l->pitch + x];
+    uint32_t edges = 0;
+#define VF_GREY(u, v) pixels[vf_clamp(y + (v), 0, l->height - 1) * l->pitch + vf_clamp(x + (u), 0, l->width - 1)]
+#define VF_DIFFERS(bit, u, v) | (uint32_t)(vf_abs(VF_GREY(u, v) - own) > VF_DENSE_EDGE_GREY) << (bit)
+    edges = edges VF_DENSE_EDGES(VF_DIFFERS);
+#undef VF_DIFFERS
+#undef VF_GREY
+    return edges << VF_DENSE_CENSUS_BITS;
+}
+
+/** Penalty of a change of disparity by more than 1 px across an edge. */
+VF_FN int32_t vf_dense_edge_p2(const struct vf_dense_tuning *t) { return vf_max(t->dense_p1, t->dense_p2 / 3); }
+
 /* ---- winner ------------------------------------------------------------------------------------------------------ */
 
 /** Key of a disparity: sum of its path costs, then its index. Least is best, so equal sums prefer the smaller
@@ -260,6 +303,14 @@ VF_FN uint32_t vf_dense_checked(const struct vf_dense_view *s, const int framed[
     EXCHANGE(1, 3) EXCHANGE(5, 7) EXCHANGE(2, 6) EXCHANGE(4, 6) EXCHANGE(2, 4) EXCHANGE(2, 3)                          \
     EXCHANGE(5, 6)
 /* clang-format on */
+
+/** 1 if camera 1 cannot see a run of `count` pixels without a disparity: the nearer surface on its right hides it.
+ *  before, after: disparities of the pixels on its left and right. */
+VF_FN int vf_dense_half_occluded(uint32_t before, uint32_t after, int32_t count)
+{
+    const int32_t nearer = (int32_t)after - (int32_t)before; /* pixels that are hidden [1/VF_DENSE_UNITS px] */
+    return nearer >= VF_DENSE_UNITS && (count - 1) * VF_DENSE_UNITS <= nearer;
+}
 
 /* least number of neighbours with a disparity for a pixel to be filled */
 #define VF_DENSE_FILL_MIN 4

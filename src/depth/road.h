@@ -7,7 +7,7 @@
  * Rule    - v-disparity: histogram of integer disparities of each row. A bin votes if it holds at least half as many
  *           pixels as the largest bin of its row, and a 16th of the row. (Half of the image's largest bin, as in paper
  *           002's program, would miss a banked road.)
- *         - Hough transform, 1 degree and 1 px: the strongest line with a pitch within 50 degrees is fitted by least
+ *         - Hough transform, 1 degree and 1 px: the strongest line with a pitch within pitch_ppt is fitted by least
  *           squares to the bins within 1 px of it
  *         - filter: the new road is the mean of the previous road and this frame's line. If the line is missing or
  *           jumps, the previous road is used, for at most VF_ROAD_HOLD frames
@@ -27,6 +27,7 @@
 #if VFRONT_STIXELS
 
 #define VF_ROAD_HOLD 10       /* largest number of consecutive frames without a line in which the last road is used */
+#define VF_ROAD_DROP 2        /* depth of ditches and banks below the road [step_mm] */
 #define VF_ROAD_VOTES_MIN 25  /* a road line needs more votes than this in the Hough transform */
 #define VF_ROAD_VOTE_SHARE 16 /* at least 1 in this many voting bins must lie within 1 px of the road line */
 
@@ -39,9 +40,12 @@ struct vf_road {
     uint32_t reserved;
 };
 
-/** Data term of a row as ground: Gaussian about the disparity of the road in that row. */
+/** Data term of a row as ground: Gaussian about the disparity of the road in that row, or of ground a step higher or
+ *  lower. */
 struct vf_ground_model {
     int32_t expected_q8; /* disparity of the road in the row [px/256]; 0 above the horizon */
+    int32_t rise_q8;     /* excess over it of level ground step_mm above the road [px/256] */
+    int32_t drop_q8;     /* what ground VF_ROAD_DROP * step_mm below the road lacks of it [px/256] */
     int32_t norm;        /* cost of a row whose disparity is the expected one [nat/4096] */
     uint32_t weight;     /* factor of the squared difference [2^-24 nat/4096 per (px/256)^2] */
 };
@@ -91,11 +95,11 @@ VF_FN uint64_t vf_road_key(uint32_t votes, int32_t angle, int32_t rho)
 VF_FN int32_t vf_road_key_angle(uint64_t key) { return 255 - (int32_t)(key >> 16 & 65535); }
 VF_FN int32_t vf_road_key_rho(uint64_t key) { return 65535 - (int32_t)(key & 65535); }
 
-/** 1 if a line can be a road: disparity rises towards the bottom, and the pitch that the horizon implies is within 50
- *  degrees. */
+/** 1 if a line can be a road: disparity rises towards the bottom, and the pitch that the horizon implies is within that
+ *  of the model. A tree line or a row of houses has a line of its own, mostly with a horizon far above the image. */
 VF_FN int vf_road_plausible(const struct vf_stixel_view *s, double horizon_px, double slope)
 {
-    const double off_max = 1.1917535925942098 * (double)s->geometry.focal_px[0]; /* tan 50 degrees */
+    const double off_max = 0.001 * s->geometry.stixel_model.pitch_ppt * (double)s->geometry.focal_px[0];
     const double off = horizon_px - (double)s->geometry.centre_px[1];
     return slope > 0.0 && slope < 100.0 && off > -off_max && off < off_max;
 }
@@ -205,7 +209,11 @@ VF_FN struct vf_ground_model vf_road_ground(const struct vf_stixel_view *s, cons
                  inside = 0.5 * (vf_stixel_erf(t, (range - expected) / root) + vf_stixel_erf(t, expected / root));
     const double wide = sigma * inside < 65536.0 ? sigma * inside : 65536.0;
     struct vf_ground_model g;
+    const double step_m = 0.001 * s->geometry.stixel_model.step_mm, drop_m = VF_ROAD_DROP * step_m,
+                 rise_m = step_m < 0.5 * height_m ? step_m : 0.5 * height_m;
     g.expected_q8 = (int32_t)(expected * VF_STIXEL_PX + 0.5);
+    g.rise_q8 = (int32_t)(expected * rise_m / (height_m - rise_m) * VF_STIXEL_PX + 0.5);
+    g.drop_q8 = (int32_t)(expected * drop_m / (height_m + drop_m) * VF_STIXEL_PX + 0.5);
     /* 11357: 4 ln 2 [nat/4096] */
     g.norm = VF_NORM + vf_stixel_log(t->log_q16, (uint32_t)(wide * 65536.0 / 16.0 + 0.5)) - 11357;
     g.weight = (uint32_t)(0.5 / variance * 1048576.0 + 0.5);

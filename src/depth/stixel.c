@@ -49,7 +49,7 @@ static void sum_rows(struct vf_column_model *model, const struct vf_stixel_memor
         const uint16_t *cost = m->tables.object_cost + vf_stixel_bin(d, disparities) * disparities;
         w->disparity_sum_twice[v + 1] = w->disparity_sum_twice[v] + (d == VF_STIXEL_NONE ? 0 : 2 * d);
         w->valid[v + 1] = w->valid[v] + (d != VF_STIXEL_NONE);
-        w->sum[v + 1] = w->sum[v] + vf_background_data(model, m->ground, v, d, m->blank[column][v]);
+        w->sum[v + 1] = w->sum[v] + vf_background_data(model, m->ground, m->column[column], v, m->blank[column][v]);
         for (int32_t k = 0; k < disparities; k++)
             w->object_sum[(v + 1) * disparities + k] = w->object_sum[v * disparities + k] + cost[k];
     }
@@ -126,10 +126,10 @@ static int32_t write_segments(const struct vf_column_model *model, const struct 
                       back = type == VF_OBJECT ? w->object_back[top] : w->background_back[top];
         const int32_t base = vf_back_base(back),
                       cost = cost_through(model, w, top, type) - cost_through(model, w, base - 1, vf_back_type(back));
-        segment[hidden + count - 1 - i] = vf_segment_of(model, type, vf_max(base, model->hidden), top,
-                                                        w->disparity_sum_twice[top + 1] - w->disparity_sum_twice[base],
-                                                        w->valid[top + 1] - w->valid[base], ground[base].expected_q8,
-                                                        cost);
+        segment[hidden + count - 1 - i] = vf_segment_of(
+            model, type, vf_max(base, model->hidden), top, vf_stixel_open(w->list, i),
+            w->disparity_sum_twice[top + 1] - w->disparity_sum_twice[base], w->valid[top + 1] - w->valid[base],
+            ground[base].expected_q8, cost);
     }
     return hidden + count;
 }

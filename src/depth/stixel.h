@@ -9,12 +9,15 @@
  *           >= VF_STIXEL_CONFIDENCE
  *         - energy: data terms of all rows plus a transition into every segment, minimised by dynamic programming from
  *           the bottom, then read back from the top
- *         - row without disparity: costs 0 as ground or object and less as sky. The difference is small; larger if no
- *           row above has a disparity, so that an object ends where its disparities end; and largest in blank rows,
- *           which are bright and without texture. In blank rows a small disparity indicates sky and a large one a wall,
- *           because the matcher propagates what lies beside them
+ *         - row without disparity: costs 0 as ground or object and less as sky. The difference is small; larger in
+ *           blank rows (bright, without texture), and if no row above has a disparity, so that an object ends where its
+ *           disparities end. In blank rows a small disparity indicates sky and a large one a wall, because the matcher
+ *           propagates what lies beside them
+ *         - sky: no object above it, but where above_sky of the model is 1: blank rows below a roof belong to an object
+ *         - ground: up to step_mm above the road where its surface is level; up to VF_ROAD_DROP times as far below it
  *         - object: the data term uses integer disparities of the row and of the segment's mean, with a sigma from the
- *           row. An object of less than 1 px disparity that begins above the horizon becomes sky
+ *           row. An object of less than 1 px disparity that begins above the horizon becomes sky,
+ *           if no object is above it, or above_sky is 1
  *         - hidden rows: those where the ground's match lies left of camera 1's first column. Their disparities are
  *           ignored; they form one unknown segment. A direction that may hide something near is never free
  *           (vf_stixel_may_hide())

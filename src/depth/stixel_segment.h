@@ -102,12 +102,26 @@ VF_FN int32_t vf_stixel_gauss(int32_t off_q8, int32_t norm, uint32_t weight, int
     return cost < (uint64_t)(outlier - norm) ? norm + (int32_t)cost : outlier;
 }
 
-/** Data term of a row as ground; 0 without a valid disparity. */
-VF_FN int32_t vf_stixel_ground_data(const struct vf_ground_model *g, uint32_t disparity, int32_t outlier)
+/** 1 if the surface seen at a row is level: from VF_STIXEL_LEVEL_ROWS below the row to as many above it, the disparity
+ *  falls as the road's, to a quarter. That of an upright object does not fall. column: disparities of all rows. */
+VF_FN int32_t vf_stixel_level(const struct vf_column_model *m, const struct vf_ground_model *ground,
+                              const uint16_t *column, int32_t row)
 {
-    return disparity == VF_STIXEL_NONE
-               ? 0
-               : vf_stixel_gauss((int32_t)disparity - g->expected_q8, g->norm, g->weight, outlier);
+    const int32_t low = row - VF_STIXEL_LEVEL_ROWS, high = row + VF_STIXEL_LEVEL_ROWS;
+    if (low < m->hidden || high >= vf_min(m->horizon, m->height)) return 0;
+    if (column[low] == VF_STIXEL_NONE || column[high] == VF_STIXEL_NONE) return 0;
+    const int32_t fall_q8 = ground[low].expected_q8 - ground[high].expected_q8;
+    return 4 * vf_abs(column[low] - column[high] - fall_q8) <= fall_q8;
+}
+
+/** Data term of a row as ground; 0 without a valid disparity. Ground may lie lower than the road, and higher where it
+ *  is level: vf_stixel_level(). */
+VF_FN int32_t vf_stixel_ground_data(const struct vf_ground_model *g, uint32_t disparity, int32_t level, int32_t outlier)
+{
+    const int32_t off_q8 = (int32_t)disparity - g->expected_q8, rise_q8 = level ? g->rise_q8 : 0;
+    if (disparity == VF_STIXEL_NONE) return 0;
+    return vf_stixel_gauss(off_q8 < 0 ? vf_min(off_q8 + g->drop_q8, 0) : vf_max(off_q8 - rise_q8, 0), g->norm,
+                           g->weight, outlier);
 }
 
 /** Integer disparity of a row, its index in tables.object_cost; `disparities` without a valid disparity. */
@@ -123,8 +137,7 @@ VF_FN int32_t vf_stixel_bin(uint32_t disparity, int32_t disparities)
 VF_FN int32_t vf_stixel_sky_data(const struct vf_column_model *m, int32_t row, uint32_t disparity, int32_t blank)
 {
     const int32_t slack_q8 = m->tables->slack_q8;
-    if (disparity == VF_STIXEL_NONE && !blank) return row < m->support ? -VF_LN_MISSING : -VF_LN_NO_SUPPORT;
-    if (disparity == VF_STIXEL_NONE) return -VF_LN_BLANK;
+    if (disparity == VF_STIXEL_NONE) return row < m->support && !blank ? -VF_LN_MISSING : -VF_LN_NO_SUPPORT;
     const int32_t known = vf_stixel_gauss((int32_t)disparity, VF_NORM_SKY, VF_WEIGHT_SKY, m->outlier_sky),
                   far_q8 = VF_STIXEL_BLANK_FAR * slack_q8,
                   matched = m->tables->row_cost_min[vf_stixel_bin(disparity, m->disparities)] +
@@ -132,19 +145,21 @@ VF_FN int32_t vf_stixel_sky_data(const struct vf_column_model *m, int32_t row, u
     return blank ? vf_min(known, matched) : known;
 }
 
-/** Data term of a row as background: ground below the horizon, sky from the horizon on. ground: models of all rows. */
-VF_FN int32_t vf_background_data(const struct vf_column_model *m, const struct vf_ground_model *ground, int32_t row,
-                                 uint32_t disparity, int32_t blank)
-{
-    return row < m->horizon ? vf_stixel_ground_data(&ground[row], disparity, m->outlier)
-                            : vf_stixel_sky_data(m, row, disparity, blank);
-}
-
 /** Disparity of a row for the segmentation: VF_STIXEL_NONE where the ground is hidden from camera 1, because the
  *  matcher finds only something farther there. */
 VF_FN uint32_t vf_stixel_seen(const struct vf_column_model *m, int32_t row, uint32_t disparity)
 {
     return row < m->hidden ? VF_STIXEL_NONE : disparity;
+}
+
+/** Data term of a row as background: ground below the horizon, sky from the horizon on. ground: models of all rows;
+ *  column: disparities of all rows. */
+VF_FN int32_t vf_background_data(const struct vf_column_model *m, const struct vf_ground_model *ground,
+                                 const uint16_t *column, int32_t row, int32_t blank)
+{
+    const uint32_t disparity = vf_stixel_seen(m, row, column[row]);
+    if (row >= m->horizon) return vf_stixel_sky_data(m, row, disparity, blank);
+    return vf_stixel_ground_data(&ground[row], disparity, vf_stixel_level(m, ground, column, row), m->outlier);
 }
 
 /** Mean of n disparities [1/256 px], from twice their sum plus one and tables.inverse_q31[n]. Rounded down, rarely up
@@ -183,10 +198,10 @@ VF_FN struct vf_transition vf_transition_at(const struct vf_stixel_tables *t, in
         b.object_cost = b.background_cost = VF_STIXEL_FORBIDDEN;
         return b;
     }
-    if (base - 1 >= horizon) { /* after sky an object needs a mean disparity above slack_q8 */
+    if (base - 1 >= horizon) { /* after sky: nothing, or an object with a mean disparity above slack_q8 */
         b.above_q8 = t->slack_q8;
         b.below_q8 = 0;
-        b.above_cost = vf_stixel_log(logs, (uint32_t)(most - t->slack_q8));
+        b.above_cost = t->above_sky ? vf_stixel_log(logs, (uint32_t)(most - t->slack_q8)) : VF_STIXEL_FORBIDDEN;
         b.below_cost = b.between_cost = VF_STIXEL_FORBIDDEN;
         b.object_cost = b.background_cost = VF_LN_2;
         return b;
@@ -400,20 +415,30 @@ VF_FN int32_t vf_backtrack(int32_t height, int32_t type, const uint16_t *object_
     return count;
 }
 
+/** 1 if no object is above segment i of a list as of vf_backtrack(), from the top: only sky, which ends a column. */
+VF_FN int32_t vf_stixel_open(const uint16_t *list, int32_t i)
+{
+    return i == 0 || (i == 1 && vf_back_type(list[0]) == VF_SKY);
+}
+
 /** Segment from sums over its rows. twice: twice the sum of its `valid` valid disparities [px/256]; cost: including
  *  model.segment_cost; ground_q8: road disparity at its base. An object of less than 1 px disparity becomes sky if it
- *  begins above the horizon. Below the horizon it becomes unknown if the road's disparity exceeds its mean by more than
- *  tables.slack_q8. */
+ *  begins above the horizon and no object is above it (open: 1), or may be. Below the horizon it becomes unknown if the
+ *  road's disparity exceeds its mean by more than tables.slack_q8. */
 VF_FN struct vf_segment vf_segment_of(const struct vf_column_model *m, int32_t type, int32_t base, int32_t top,
-                                      uint32_t twice, uint32_t valid, int32_t ground_q8, int32_t cost)
+                                      int32_t open, uint32_t twice, uint32_t valid, int32_t ground_q8, int32_t cost)
 {
     struct vf_segment s;
     s.base = (uint16_t)base;
     s.top = (uint16_t)top;
     s.mean_q8 = valid ? vf_stixel_mean(twice + 1, m->tables->inverse_q31[valid]) : -1;
     s.type = type;
-    if (type == VF_OBJECT && s.mean_q8 < VF_STIXEL_PX)
-        s.type = base >= m->horizon ? VF_SKY : ground_q8 - s.mean_q8 > m->tables->slack_q8 ? VF_UNKNOWN : VF_OBJECT;
+    if (type == VF_OBJECT && s.mean_q8 < VF_STIXEL_PX) {
+        if (base < m->horizon)
+            s.type = ground_q8 - s.mean_q8 > m->tables->slack_q8 ? VF_UNKNOWN : VF_OBJECT;
+        else
+            s.type = open || m->tables->above_sky ? VF_SKY : VF_OBJECT;
+    }
     s.cost = cost - m->segment_cost;
     return s;
 }

@@ -93,6 +93,7 @@ void vf_stixel_make(struct vf_stixel_tables *t, const struct vf_stixel_view *s)
     for (int32_t d = 1; d < disparities; d++)
         t->object_range_q8[d] = (int32_t)((d - scale / (scale / d + depth_m)) * VF_STIXEL_PX + 0.5);
     for (int32_t i = 0; i < VF_ROAD_ANGLES; i++) vf_sincos((91 + i) * 0.017453292519943295, &t->sine[i], &t->cosine[i]);
+    t->above_sky = s->geometry.stixel_model.above_sky;
     t->slack_q8 = (s->geometry.stixel_model.slack_mpx * VF_STIXEL_PX + 500) / 1000;
     make_object_costs(t, scale, 0.001 * s->geometry.stixel_model.object_mpx, depth_m, disparities);
     make_directions(t, s);

@@ -46,8 +46,10 @@
 #define VF_LN_OUTLIER_SKY 3753 /* prior of an outlier in sky: -ln VF_OUTLIER_SKY [nat/4096] */
 #define VF_STIXEL_BLANK_GREY 8 /* largest difference of pixels in a row without texture [grey levels] */
 #define VF_LN_MISSING 256      /* advantage of sky over an object in a row without a disparity [nat/4096] */
-#define VF_LN_NO_SUPPORT 1024  /* advantage of sky over an object if no row above has a disparity either [nat/4096] */
-#define VF_LN_BLANK 3072       /* advantage of sky over an object if the row has no disparity and is blank [nat/4096] */
+/* the same for a row that is blank, or above which no row has a disparity [nat/4096]; small, so that a wall's blank
+ * rows do not outweigh its roof */
+#define VF_LN_NO_SUPPORT 1024
+#define VF_STIXEL_LEVEL_ROWS 4 /* distance of the rows that show whether a surface is level [rows] */
 /* blank row: disparity at which sky and object cost the same, as a multiple of slack_mpx */
 #define VF_STIXEL_BLANK_FAR 3
 #define VF_NORM 4430 /* normalisation of an inlier's Gaussian with sigma 1 px: ln(sqrt(2 pi) / 0.85) [nat/4096] */
@@ -67,6 +69,7 @@ struct vf_stixel_tables {
     int32_t object_range_q8[VFRONT_DISPARITIES];
     int32_t row_cost_min[VFRONT_DISPARITIES + 1]; /* [integer disparity of a row]: least object_cost over all means */
     int32_t slack_q8;                             /* slack_mpx of the stixel model [px/256] */
+    int32_t above_sky;                            /* that of the stixel model */
     float secant[VFRONT_COLUMNS];                 /* [column]: distance over depth at the column's centre */
     uint8_t obstacle_bin[VFRONT_COLUMNS]; /* [column]: direction bin of the centre, 0 .. VFRONT_OBSTACLE_BINS - 1 */
     double sine[VF_ROAD_ANGLES], cosine[VF_ROAD_ANGLES]; /* sines and cosines of the angles of the Hough transform */

@@ -16,7 +16,8 @@
  *         - Noise: a variance about each axis, and by the stamps of both ends, along the rates there. Each is the mean
  *           square of the innovations, there their part along the turn, less what all else explains. Each frame has
  *           the weight of the squared inverse of its variance, over VF_GYRO_MEAN_FRAMES frames: in a camera at rest
- *           the stamps have none
+ *           the stamps have none. The noise is that of the last frames if their innovations are larger by far:
+ *           tones come and go
  *         - A motion that contradicts the prior is not used. After VF_GYRO_CONTRADICTIONS such frames without an
  *           agreement between them the errors are unknown again, because no true motion contradicts true errors for
  *           so long
@@ -50,6 +51,8 @@ enum { VF_GYRO_BIAS = 0, VF_GYRO_OFFSET = 3, VF_GYRO_MATRIX = 4, VF_GYRO_STATES 
 #define VF_GYRO_NOISE_FRAMES 4
 #define VF_GYRO_MEAN_FRAMES VF_IMU_MEAN_FRAMES
 #define VF_GYRO_LEAST_RAD 1e-4
+/** Frames of the mean by which the noise rises: tones of rotors, aliased by the frames, come and go in a second. */
+#define VF_GYRO_RECENT_FRAMES (2.0 * VF_GYRO_NOISE_FRAMES)
 
 /** Standard deviation of an unknown error of the camera's stamps [s]: 1 ms of a USB driver. It has the weight of
  *  VF_GYRO_NOISE_FRAMES frames. */
@@ -61,7 +64,9 @@ enum { VF_GYRO_BIAS = 0, VF_GYRO_OFFSET = 3, VF_GYRO_MATRIX = 4, VF_GYRO_STATES 
 struct vf_gyro_errors {
     double x[VF_GYRO_STATES];                 /* state: b, o, M */
     double P[VF_GYRO_STATES][VF_GYRO_STATES]; /* its covariance */
-    double noise, weight;       /* variance of the noise about each axis [rad^2]; sum of the weights in it */
+    double noise, weight; /* variance of the noise about each axis [rad^2]; sum of the weights in it */
+    /* over VF_GYRO_RECENT_FRAMES frames, about each axis: mean squared innovation; its variance by all [rad^2] */
+    double recent, recent_expected;
     double stamp, stamp_weight; /* variance of a stamp [s^2]; sum of the weights in it */
     double square;              /* mean squared length of the innovation [rad^2] */
     uint64_t t_ns;              /* time of the last frame with a rotation prior; 0: none */
@@ -170,11 +175,19 @@ static inline void vf_gyro_errors_products(const struct vf_gyro_errors *e, const
         }
 }
 
-/** Variance of the noise of a rotation about each axis [rad^2]. */
-static inline double vf_gyro_errors_noise(const struct vf_gyro_errors *e)
+/** Mean variance of the noise of a rotation about each axis [rad^2]. */
+static inline double vf_gyro_errors_mean_noise(const struct vf_gyro_errors *e)
 {
     const double least = VF_GYRO_LEAST_RAD * VF_GYRO_LEAST_RAD;
     return e->noise > least ? e->noise : least;
+}
+
+/** Variance of the noise of a rotation about each axis [rad^2]: the mean, or what the last innovations show if their
+ *  square is twice the expected one, which in 24 squares has a probability of 0.2 %. */
+static inline double vf_gyro_errors_noise(const struct vf_gyro_errors *e)
+{
+    const double mean = vf_gyro_errors_mean_noise(e);
+    return e->recent > 2.0 * e->recent_expected ? mean + (e->recent - e->recent_expected) : mean;
 }
 
 /** Covariance of a rotation by the stamps of both its ends, for a variance of 1 s^2: r1 r1' + r0 r0' with the rates r1,
@@ -231,6 +244,8 @@ static inline void vf_gyro_errors_invert(double S[3][3])
 static inline void vf_gyro_errors_measure(struct vf_gyro_errors *e, double square, double expected)
 {
     const double variance = expected / 3.0 + vf_gyro_errors_noise(e), weight = 1.0 / (variance * variance);
+    e->recent += (square / 3.0 - e->recent) / VF_GYRO_RECENT_FRAMES;
+    e->recent_expected += (expected / 3.0 + vf_gyro_errors_mean_noise(e) - e->recent_expected) / VF_GYRO_RECENT_FRAMES;
     e->weight = (1.0 - 1.0 / VF_GYRO_MEAN_FRAMES) * e->weight + weight;
     e->noise += ((square - expected) / 3.0 - e->noise) * weight / e->weight;
     e->frames += e->frames < VF_GYRO_MEAN_FRAMES;

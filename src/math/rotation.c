@@ -174,11 +174,10 @@ void vf_rotation_of_rates(double R_cur_prev[9], const vfront_camera_t *camera, c
     vf_rotation_multiply(R_cur_prev, back, R_imu_cam);
 }
 
-void vf_rotation_homography(float H[9], const vfront_camera_t *c, const double R[9])
+void vf_rotation_homography(float H[9], const double focal_px[2], const vfront_camera_t *c, const double R[9])
 {
-    const double K[9] = {c->fx_px, 0, c->cx_px, 0, c->fy_px, c->cy_px, 0, 0, 1};
-    const double inverse[9] = {
-        1.0 / c->fx_px, 0, -c->cx_px / c->fx_px, 0, 1.0 / c->fy_px, -c->cy_px / c->fy_px, 0, 0, 1};
+    const double fx = focal_px[0], fy = focal_px[1], K[9] = {fx, 0, c->cx_px, 0, fy, c->cy_px, 0, 0, 1};
+    const double inverse[9] = {1.0 / fx, 0, -c->cx_px / fx, 0, 1.0 / fy, -c->cy_px / fy, 0, 0, 1};
     double p[9];
     vf_rotation_multiply(p, K, R);
     vf_rotation_multiply(p, p, inverse);

@@ -54,7 +54,9 @@ void vf_rotation_rate_change(double change_radps[3], const double R_cur_prev[9],
 void vf_rotation_of_rates(double R_cur_prev[9], const vfront_camera_t *camera, const struct vf_rates *rates,
                           uint64_t from_ns, uint64_t to_ns);
 
-/** Homography of a pure rotation, K R K^-1: pixels of the previous image to pixels of the current one. */
-void vf_rotation_homography(float H[9], const vfront_camera_t *camera, const double R_cur_prev[9]);
+/** Homography of a pure rotation, K R K^-1: pixels of the previous image to pixels of the current one. focal_px: at the
+ *  optical axis, along x and y. */
+void vf_rotation_homography(float H[9], const double focal_px[2], const vfront_camera_t *camera,
+                            const double R_cur_prev[9]);
 
 #endif

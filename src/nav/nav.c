@@ -2,6 +2,7 @@
 #include "nav_bank.h"
 #include "nav_interval.h"
 
+#include "camera/lens.h"
 #include "geometry/motion.h"
 #include "math/rotation.h"
 #include "vio/imu_interval.h"
@@ -19,6 +20,8 @@ static int has_imu(const struct vf_nav_view *s) { return !vf_imu_noise_none(s->i
 static void rig_of(const struct vf_nav_view *s, struct vf_vio_rig *rig)
 {
     const vfront_camera_t *own = &s->camera[0];
+    double focal_px[2];
+    vf_lens_focal(focal_px, own);
     memset(rig, 0, sizeof *rig);
     vf_rotation_transpose(rig->R_imu_cam, vf_rotation_mounting(own));
     for (int i = 0; i < VF_AXES; i++)
@@ -31,7 +34,7 @@ static void rig_of(const struct vf_nav_view *s, struct vf_vio_rig *rig)
     if (rig->cameras == 2) vf_rotation_between(rig->R_1_0, rig->t_1_0_m, own, &s->camera[1]);
 #endif
     vf_vio_expect_calibration(rig, 1e-6 * (s->tuning.vio_stereo_urad ? s->tuning.vio_stereo_urad : 1),
-                              1e-3 * (s->tuning.rig_centre_mpx ? s->tuning.rig_centre_mpx : 1) / own->fx_px);
+                              1e-3 * (s->tuning.rig_centre_mpx ? s->tuning.rig_centre_mpx : 1) / focal_px[0]);
 }
 
 /** Puts the last state on the clock of this frame, the first one of that clock. */
@@ -55,6 +58,7 @@ static void restart(const struct vf_nav_view *s)
 {
     struct vf_nav *n = s->nav;
     struct vf_vio_rig rig;
+    if (!s->params->frame) vf_nav_doubt_reset(n);
     rig_of(s, &rig);
     vf_start_begin(&n->start, &rig, s->imu);
     if (rig.cameras == 1) vf_mono_begin(&n->mono, &rig, s->imu);
@@ -237,6 +241,7 @@ void vf_nav_before_step(const struct vf_nav_view *s)
     n->vision_only = !s->samples->count || vf_samples_gap(s->samples, VFRONT_IMU_GAP_NS) || !has_imu(s) || n->excluded;
     if (n->excluded) vf_nav_bank_yield(n);
     reckon(s);
+    vf_nav_doubt_propagate(s);
     n->own.next = n->own.carried;
     const enum vf_vio_command command = command_of(s);
     request_own(s, command);
@@ -318,6 +323,7 @@ static void report_state(struct vf_nav *n, int begins, uint32_t observed, vfront
         n->resets += n->own.last.t_ns != 0;
         n->observed_ns = nav->t_ns;
         n->lost = 0;
+        n->doubt.unknown = 1; /* the attitude may have jumped */
         n->origin = n->next_origin;
         n->no_gravity = !begins_with_gravity(n);
         memcpy(n->rate, n->stereo.rate, sizeof n->rate);
@@ -349,17 +355,20 @@ static void rotation_vector(const float from[9], const float to[9], double rotat
 }
 
 /** 1 if a predicted motion differs significantly from the motion estimated from images. metric: 0: ignores
- *  translation. */
-static int disagrees(const vfront_prediction_t *e, const vfront_motion_t *m, int metric)
+ *  translation. test: out. */
+static int disagrees(const vfront_prediction_t *e, const vfront_motion_t *m, int metric, vfront_innovation_t *test)
 {
-    double difference[6];
     int found = 0;
-    rotation_vector(e->R, m->R, difference + 3);
-    for (int k = 0; k < VF_AXES; k++) difference[k] = metric ? (double)m->t[k] - (double)e->t[k] : 0.0;
-    for (int k = 0; k < 6; k++) {
+    rotation_vector(e->R, m->R, test->value + VF_AXES);
+    for (int k = 0; k < VF_AXES; k++) test->value[k] = metric ? (double)m->t[k] - (double)e->t[k] : 0.0;
+    for (int k = 0; k < 2 * VF_AXES; k++) {
         const int at = vf_motion_index(k, k);
-        const double variance = (double)m->covariance[at] + (double)e->covariance[at];
-        found |= difference[k] * difference[k] > VF_NAV_PREDICT_CHI2 * variance;
+        const double square = test->value[k] * test->value[k];
+        if (k < VF_AXES && !metric) continue;
+        test->variance[k] = (double)m->covariance[at] + (double)e->covariance[at];
+        found |= square > VF_NAV_PREDICT_CHI2 * test->variance[k];
+        const double ratio = square / (VF_NAV_PREDICT_CHI2 * test->variance[k]);
+        if (ratio > test->test_ratio) test->test_ratio = ratio;
     }
     return found;
 }
@@ -387,18 +396,48 @@ static int rejects_imu(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
            !(n->running && imu_complete && agree && n->contradicted <= VF_NAV_AGREE_FRAMES);
 }
 
+/** Largest variance of the difference between a good motion's rotation and the gyro's, with which it was compared
+ *  [rad^2]; 0: it was not. */
+static double turn_variance(const struct vf_params *p, const vfront_motion_t *m)
+{
+    double most = 0.0;
+    if (!p->rotation_given || p->rotation_explicit) return 0.0;
+    for (int k = 0; k < VF_AXES; k++) {
+        const double variance = (double)m->covariance[vf_motion_index(VF_AXES + k, VF_AXES + k)] +
+                                (double)p->rotation_covariance[k ? 2 * k + 1 : 0];
+        if (variance > most) most = variance;
+    }
+    return most;
+}
+
+/** Keeps the squared difference of two motions over dt_s. */
+static void keep_contradiction(struct vf_nav *n, const double *d, double dt_s)
+{
+    double *square = n->contradiction;
+    memset(square, 0, sizeof n->contradiction);
+    for (int k = 0; k < VF_AXES; k++) {
+        square[0] += d[k] * d[k];
+        square[1] += d[VF_AXES + k] * d[VF_AXES + k];
+    }
+    square[2] = dt_s > 0.0 ? square[0] / (dt_s * dt_s) : 0.0;
+}
+
 /** Compares the motion estimated from images with the prediction, and continues the IMU propagation from this frame.
- *  own: 1: the rotation prior is not from the IMU. */
-static void compare_motion(struct vf_nav *n, const vfront_result_t *r, uint32_t own)
+ *  test: out. */
+static void compare_motion(struct vf_nav *n, const vfront_result_t *r, const struct vf_params *p,
+                           vfront_innovation_t *test)
 {
     const int metric = r->metric.state == VFRONT_MOTION_GOOD, known = metric || r->relative.state == VFRONT_MOTION_GOOD;
     n->imu_rejected -= n->imu_rejected > 0;
     if (r->health.imu & (VFRONT_IMU_STUCK | VFRONT_IMU_ZERO) && !n->imu_rejected)
         n->imu_rejected = 1; /* the next step also contains the last faulty samples */
-    if (rejects_imu(n, r, own)) n->imu_rejected = VF_NAV_IMU_REJECTED_FRAMES;
+    if (rejects_imu(n, r, p->rotation_explicit)) n->imu_rejected = VF_NAV_IMU_REJECTED_FRAMES;
     n->prediction_off -= n->prediction_off > 0;
-    if (n->expected.source && known && disagrees(&n->expected, metric ? &r->metric : &r->relative, metric))
+    if (n->expected.source && known && disagrees(&n->expected, metric ? &r->metric : &r->relative, metric, test)) {
         n->prediction_off = VF_NAV_PREDICT_OFF_FRAMES;
+        keep_contradiction(n, test->value, (double)p->dt_ns * 1e-9);
+    }
+    vf_nav_doubt_turn(n, known ? turn_variance(p, metric ? &r->metric : &r->relative) : 0.0);
     n->propagation = n->propagation_next;
     n->new_picture = !(r->health.missing & 1) && !r->health.frozen[0];
 }
@@ -415,6 +454,15 @@ static int is_tilted(const struct vf_nav_view *s, enum vf_vio_command command, c
     if (continues && n->vision_only && !(s->params->imu & wrong))
         vf_nav_gravity_add(&n->gravity, nav, &n->own.last, n->imu, n->samples, s->imu->gravity_m_s2);
     return tilted;
+}
+
+/** Adds the difference of the motions to the covariance of a state with a protection level, while they contradict. */
+static void widen(const struct vf_nav *n, vfront_nav_t *nav)
+{
+    static const int at[3] = {VF_NAV_P, VF_NAV_W, VF_NAV_V};
+    if (!n->prediction_off || nav->protection != VFRONT_PROTECTION_GIVEN) return;
+    for (int of = 0; of < 3; of++)
+        for (int k = at[of]; k < at[of] + VF_AXES; k++) nav->covariance[vf_nav_index(k, k)] += n->contradiction[of];
 }
 
 /** Reports a state as disputed while another member contradicts it and explains more; without a protection level also
@@ -454,10 +502,12 @@ static void keep_state(const struct vf_nav_view *s, enum vf_vio_command command,
     vf_nav_origin_add(&n->origin, nav);
     for (int k = 0; k < VF_BANK_ERRORS; k++) more[k] += nav->covariance[vf_nav_index(k, k)];
     vf_nav_level_set(s, more, nav);
+    if (!lost) vf_nav_doubt_keep(s, nav);
     vf_nav_bank_keep(s, lost);
     if (lost) restart(s);
     if (lost) return;
     vf_nav_bank_widen(s, nav);
+    widen(n, nav);
     doubt(n, nav);
 }
 
@@ -468,19 +518,22 @@ static uint32_t idle_state(const struct vf_nav_view *s)
     return s->samples->next_has_imu || stereo_can_begin(s) ? VFRONT_NAV_INITIALISING : VFRONT_NAV_NONE;
 }
 
-void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vfront_nav_t *nav)
+void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vfront_nav_t *nav,
+                       vfront_innovation_t *innovation)
 {
     struct vf_nav *n = s->nav;
     const enum vf_vio_command command = (enum vf_vio_command)s->request->member[n->bank.accepted].command;
+    memset(innovation, 0, VFRONT_TESTS * sizeof *innovation);
     if (!is_active(s)) return;
     n->bank.replaced = 0;
     n->excluded_before = n->excluded;
     n->moving_object = n->running && command == VF_VIO_CONTINUE && !n->vision_only &&
                        s->vio->summary[n->bank.accepted].moving_object;
-    compare_motion(n, r, s->params->rotation_explicit);
+    compare_motion(n, r, s->params, &innovation[VFRONT_TEST_MOTION]);
     if (!n->vision_only || !s->params->frame) n->imu_ns = n->t_ns;
     if (command != VF_VIO_NONE) {
         if (vf_nav_bank_decide(s)) replace_state(s, nav);
+        vf_nav_bank_test(s, &innovation[VFRONT_TEST_ALL]);
         const int tilted = is_tilted(s, command, nav);
         report_state(n, command == VF_VIO_BEGIN, s->vio->summary[n->bank.accepted].accepted, nav);
         if (tilted) nav->state = VFRONT_NAV_LOST;
@@ -503,9 +556,11 @@ int vf_nav_sees_moving_object(const struct vf_nav *n) { return (void)n, 0; }
 
 void vf_nav_before_step(const struct vf_nav_view *s) { (void)s; }
 
-void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vfront_nav_t *nav)
+void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vfront_nav_t *nav,
+                       vfront_innovation_t *innovation)
 {
     (void)s, (void)r, (void)nav;
+    memset(innovation, 0, VFRONT_TESTS * sizeof *innovation);
 }
 
 #endif

@@ -4,7 +4,7 @@
  * In      struct vf_nav_view: IMU samples of the step (samples.h), summary of the estimator; state and motions of the
  *         result
  * Out     struct vf_vio_request of the next step; predicted motion of camera 0; the members of vfront_nav_t that the
- *         estimator cannot know
+ *         estimator cannot know; innovations
  * Rule    states: vfront_nav_state_t. An estimate starts in the frame after its initialization: by start.h; by mono.h
  *         with one camera in motion; with two cameras and no samples for VFRONT_IMU_GAP_NS, or no stated IMU noise, by
  *         from_stereo.h, without gravity. Once there are samples, start.h replaces an estimate without gravity, at its
@@ -24,8 +24,8 @@
  *         VF_NAV_AGREE_FRAMES frames.
  *         Bank: beside the accepted estimator run others without accelerometer and without IMU (nav_bank.h).
  *         Prediction: the state and the samples predict the motion of camera 0 (nav_motion.h). After a difference to
- *         the images' motion above VF_NAV_PREDICT_CHI2 on an axis, nothing is predicted, and the state is disputed,
- *         for VF_NAV_PREDICT_OFF_FRAMES frames.
+ *         the images' motion above VF_NAV_PREDICT_CHI2 on an axis nothing is predicted for VF_NAV_PREDICT_OFF_FRAMES
+ *         frames. Meanwhile the state is disputed or, if it has a protection level, its covariance has the difference.
  * Exact   double precision in one order, on the host for either port: an initialization is some thousand small serial
  *         steps, which are slow in double precision on an embedded GPU
  * Memory  struct vf_nav, in vf_context
@@ -33,6 +33,7 @@
 #ifndef VF_NAV_H
 #define VF_NAV_H
 
+#include "nav_doubt.h"
 #include "nav_gravity.h"
 #include "nav_motion.h"
 #include "nav_origin.h"
@@ -114,6 +115,8 @@ struct vf_nav_bank {
     uint32_t worse[VF_BANK];
     /* sums over these frames of observations that it, and that the accepted one accepts */
     double explained[VF_BANK], own_explained[VF_BANK];
+    /* mean of the observations that it accepts in a frame, over VF_DOUBT_S of frames without a contradiction */
+    double mean_explained[VF_BANK];
     double age_s[VF_BANK];    /* time since it began anew from the accepted one */
     double agrees_s[VF_BANK]; /* time for which it has agreed with the accepted one */
 };
@@ -131,6 +134,7 @@ struct vf_nav {
     struct vf_mono mono;     /* monocular initialization, which runs besides `start` if the rig has one camera */
     struct vf_nav_bank bank; /* the other members */
     struct vf_nav_separated separated[VF_BANK]; /* since vfront_init(), over losses and resets */
+    struct vf_nav_doubt doubt;
     uint32_t time_lost; /* 1: a state began after an unknown time since the last one; until vfront_init() */
     uint32_t reserved;
     uint32_t running;   /* 1: the last frame had an estimate */
@@ -164,6 +168,8 @@ struct vf_nav {
     /* number of frames whose IMU samples are ignored, up to this one, up to the last one: 0, 1, 2 or more */
     uint32_t excluded, excluded_before;
     uint32_t prediction_off; /* number of remaining frames in which no camera motion is predicted */
+    /* squared difference of the motions that contradicted: translation [m^2], rotation [rad^2], velocity [m^2/s^2] */
+    double contradiction[3];
     /* predicted camera motion of this frame, even if not passed to predict; source 0: none */
     vfront_prediction_t expected;
 #else
@@ -207,7 +213,8 @@ int vf_nav_sees_moving_object(const struct vf_nav *n);
 void vf_nav_before_step(const struct vf_nav_view *s);
 
 /** Completes the reported state of a frame and continues an initialization. Called after the frame's step. r: result of
- *  the frame. nav: in and out, state with the members that the estimator has set. */
-void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vfront_nav_t *nav);
+ *  the frame. nav: in and out, state with the members that the estimator has set. innovation: out, [VFRONT_TESTS]. */
+void vf_nav_after_step(const struct vf_nav_view *s, const vfront_result_t *r, vfront_nav_t *nav,
+                       vfront_innovation_t *innovation);
 
 #endif

@@ -37,6 +37,7 @@ void vf_nav_bank_end(struct vf_nav *n)
     for (uint32_t i = 1; i < VF_BANK; i++)
         if (i > b->accepted && b->goes_on[i]) vf_nav_level_keep(&n->separated[i], &n->own.last, &b->member[i].last);
     memset(b->goes_on, 0, sizeof b->goes_on);
+    memset(b->mean_explained, 0, sizeof b->mean_explained);
 }
 
 void vf_nav_bank_yield(struct vf_nav *n)
@@ -53,6 +54,7 @@ static void begin_anew(struct vf_nav *n, uint32_t i)
     b->member[i] = n->own;
     b->age_s[i] = b->agrees_s[i] = b->explained[i] = b->own_explained[i] = 0.0;
     b->against[i] = b->worse[i] = 0;
+    b->mean_explained[i] = b->mean_explained[b->accepted];
 }
 
 void vf_nav_bank_request(const struct vf_nav_view *s)
@@ -76,14 +78,20 @@ void vf_nav_bank_request(const struct vf_nav_view *s)
     }
 }
 
+/** Larger variance of error k in two states. */
+static double larger_variance(const vfront_nav_t *x, const vfront_nav_t *y, int k)
+{
+    const double a = x->covariance[vf_nav_index(k, k)], b = y->covariance[vf_nav_index(k, k)];
+    return a > b ? a : b;
+}
+
 /** Largest square of a separation from row `first` to `end` [variances]. The separation of nested solutions has the
  *  difference of their variances: at most the larger of them. */
 static double largest(const double d[VF_BANK_ERRORS], const vfront_nav_t *x, const vfront_nav_t *y, int first, int end)
 {
     double most = 0.0;
     for (int k = first; k < end; k++) {
-        const double a = x->covariance[vf_nav_index(k, k)], b = y->covariance[vf_nav_index(k, k)],
-                     square = d[k] * d[k] / (a > b ? a : b);
+        const double square = d[k] * d[k] / larger_variance(x, y, k);
         if (square > most) most = square;
     }
     return most;
@@ -117,6 +125,15 @@ static int others_explain(const struct vf_nav_view *s, uint32_t i)
     return 0;
 }
 
+/** Follows how many observations member i accepts in frames without a contradiction. */
+static void follow(struct vf_nav_bank *b, uint32_t i, double accepted, double dt_s)
+{
+    if (b->mean_explained[i] > 0.0)
+        b->mean_explained[i] += (accepted - b->mean_explained[i]) * dt_s / (VF_DOUBT_S + dt_s);
+    else
+        b->mean_explained[i] = accepted;
+}
+
 /** Compares member i with the accepted one in this frame. Returns 1 if it is to be accepted. */
 static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
 {
@@ -129,6 +146,7 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
     const int contradicts = largest(d, own, other, 0, VF_BANK_ERRORS) > VF_BANK_CHI2,
               tilted = i == VF_BANK_NO_ACCEL && largest(d, own, other, VF_NAV_W, VF_NAV_W + 2) > VF_BANK_CHI2 &&
                        other->residual_mean_square <= own->residual_mean_square;
+    if (!contradicts) follow(b, i, accepted, dt_s);
     b->age_s[i] += dt_s;
     b->against[i] = contradicts ? b->against[i] + 1 : 0;
     b->explained[i] = contradicts ? b->explained[i] * decay + accepted : 0.0;
@@ -145,7 +163,8 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
                       ? b->worse[i] + 1
                       : 0;
     if (b->against[i] < VF_BANK_FRAMES || b->explained[i] < VF_BANK_LEAST || others_explain(s, i)) return 0;
-    return b->own_explained[i] < VF_BANK_LEFT * b->explained[i] || tilted;
+    const int as_before = accepted < 2.0 * b->mean_explained[i];
+    return (as_before && b->own_explained[i] < VF_BANK_LEFT * b->explained[i]) || tilted;
 }
 
 /** Has a member begin anew from the accepted one: one with fewer measurements if it has gone astray, or is old and
@@ -167,6 +186,7 @@ int vf_nav_bank_decide(const struct vf_nav_view *s)
     b->disputed = 0;
     memset(b->ends, 0, sizeof b->ends);
     if (!runs(s) || n->excluded) return 0;
+    if (vf_nav_has_state(s, b->accepted)) follow(b, b->accepted, s->vio->summary[b->accepted].accepted, dt_s);
     for (uint32_t i = 0; i < VF_BANK; i++) {
         if (i == b->accepted || !vf_nav_has_state(s, i)) continue;
         if (vf_nav_has_state(s, b->accepted) && !compare(s, i, dt_s)) continue;
@@ -174,6 +194,21 @@ int vf_nav_bank_decide(const struct vf_nav_view *s)
         return 1;
     }
     return 0;
+}
+
+VF_STATIC_ASSERT(VFRONT_TEST_ALL + VF_BANK <= VFRONT_TESTS, "vfront: a test for each member");
+void vf_nav_bank_test(const struct vf_nav_view *s, vfront_innovation_t *test)
+{
+    const struct vf_nav_bank *b = &s->nav->bank;
+    const vfront_nav_t *own = &s->vio->nav[b->accepted];
+    if (!runs(s) || !vf_nav_has_state(s, b->accepted)) return;
+    for (uint32_t i = 0; i < VF_BANK; i++) {
+        const vfront_nav_t *other = &s->vio->nav[i];
+        if (i == b->accepted || !vf_nav_has_state(s, i)) continue;
+        vf_nav_separation(own, other, test[i].value);
+        for (int k = 0; k < VF_BANK_ERRORS; k++) test[i].variance[k] = larger_variance(own, other, k);
+        test[i].test_ratio = largest(test[i].value, own, other, 0, VF_BANK_ERRORS) / VF_BANK_CHI2;
+    }
 }
 
 void vf_nav_bank_widen(const struct vf_nav_view *s, vfront_nav_t *nav)

@@ -6,9 +6,10 @@
  * Rule    The separation of two members is the difference of their states. On each axis it has at most the larger of
  *         their variances, as one uses part of the other's measurements; beyond VF_BANK_CHI2 they contradict each
  *         other. The cause is a faulty IMU or a moving object. A member without the faulty samples explains the whole
- *         picture, the accepted one little of it (VF_BANK_LEFT). An object leaves the rest of the scene to the accepted
- *         one. Of members that explain the picture the one with most measurements is accepted. Tilt: gyro and cameras
- *         alone contradict it only if the accelerometer is wrong. Measurements that were left out are tested again: the
+ *         picture, as it did before; the accepted one little of it (VF_BANK_LEFT). An object leaves the rest of the
+ *         scene to the accepted one; a member that goes over to it explains twice as much as before, or more. Of
+ *         members that explain the picture the one with most measurements is accepted. Tilt: gyro and cameras alone
+ *         contradict it only if the accelerometer is wrong. Measurements that were left out are tested again: the
  *         member with all samples begins anew from the accepted one, with unknown biases, and is accepted again once it
  *         has agreed for VF_BANK_TRIAL_S. A member with fewer measurements begins anew from the accepted one every
  *         VF_BANK_HORIZON_S; earlier if it contradicts while the accepted one explains at least half as much, with
@@ -60,6 +61,9 @@ void vf_nav_bank_request(const struct vf_nav_view *s);
 
 /** Decides by the states of this frame which member is accepted. Returns 1 if it is another one from now on. */
 int vf_nav_bank_decide(const struct vf_nav_view *s);
+
+/** Tests the accepted member of this frame against the others. test: out, [VF_BANK], all 0 before. */
+void vf_nav_bank_test(const struct vf_nav_view *s, vfront_innovation_t *test);
 
 /** Adds the separation from a member with fewer measurements to the covariance of the reported state. */
 void vf_nav_bank_widen(const struct vf_nav_view *s, vfront_nav_t *nav);

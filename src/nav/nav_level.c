@@ -129,6 +129,7 @@ void vf_nav_level_set(const struct vf_nav_view *s, const double more[VF_BANK_ERR
     const double k_square = factor_square(s);
     for (uint32_t i = s->nav->bank.accepted; i < VF_BANK; i++)
         if (vf_nav_has_state(s, i)) raise(s, i, more, k_square, level);
+    vf_nav_doubt_raise(s, nav, k_square, level);
     memcpy(nav->protection_level_m, level + VF_NAV_P, sizeof nav->protection_level_m);
     memcpy(nav->protection_level_rad, level + VF_NAV_W, sizeof nav->protection_level_rad);
     memcpy(nav->protection_level_mps, level + VF_NAV_V, sizeof nav->protection_level_mps);

@@ -14,7 +14,7 @@
  *         rejected, unless the IMU prediction is too uncertain to exclude its motion. After a gap in the images the
  *         covariance has grown, and so has the own gate.
  *         With one camera, or with missing or saturated IMU samples, only the common gate applies and there is no
- *         dispute: the prediction is too poor to tell a moving object from the static scene. If too few agree
+ *         dispute: the prediction is too poor to separate a moving object from the static scene. If too few agree
  *         after the alignment, nearly all are rejected.
  *         Trial: a landmark is on trial until VF_CONSISTENCY_TRIAL_NS after its first observation. Its observations are
  *         not used in a dispute, or if VF_CONSISTENCY_PROVEN observations of other landmarks with a range are accepted:

@@ -10,7 +10,7 @@
 
 /** Lenses on the market, an uncalibrated one, strong ones, and ones without a bearing in the corners of their
  *  images. */
-enum kind { EUROC, KALIBR, KITTI, UNKNOWN, GOPRO, BARREL, WIDE, CORNERS, ROUND, OFF_CENTRE, KINDS };
+enum kind { EUROC, KALIBR, KITTI, UNKNOWN, GOPRO, BARREL, WIDE, SPHERES, OMNI, CORNERS, ROUND, OFF_CENTRE, KINDS };
 static const struct {
     const char *name;
     vfront_camera_t camera;
@@ -61,6 +61,26 @@ static const struct {
     {"wide pinhole",
      {.width_px = 160, .height_px = 120, .fx_px = 40.0, .fy_px = 40.0, .cx_px = 79.5, .cy_px = 59.5},
      0.0},
+    {"ds",
+     {.width_px = 752,
+      .height_px = 480,
+      .fx_px = 349.756,
+      .fy_px = 348.7245,
+      .cx_px = 365.894,
+      .cy_px = 249.33,
+      .lens = VFRONT_LENS_DS,
+      .distortion = {-0.24096, 0.567}},
+     1e-3},
+    {"omni",
+     {.width_px = 752,
+      .height_px = 480,
+      .fx_px = 950.0,
+      .fy_px = 948.0,
+      .cx_px = 370.0,
+      .cy_px = 241.0,
+      .lens = VFRONT_LENS_OMNI,
+      .distortion = {1.2, -0.2, 0.14, 1e-4, -2e-4}},
+     1e-3},
     {"blind corners",
      {.width_px = 203,
       .height_px = 151,

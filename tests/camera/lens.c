@@ -15,6 +15,8 @@ typedef long double real;
 
 static double between(double least, double most) { return least + (most - least) * (double)(roll64() >> 11) * 0x1p-53; }
 
+enum { LENSES = VFRONT_LENS_OMNI + 1 };
+
 /* ---- cameras ----------------------------------------------------------------------------------------------------- */
 
 enum kind {
@@ -30,11 +32,19 @@ enum kind {
     KALIBR,
     FISHEYE,
     WILD_FISHEYE,
+    SPHERES,
+    WILD_SPHERES,
+    EXTENDED,
+    WILD_EXTENDED,
+    OMNI,
+    DECENTRED_OMNI,
+    WILD_OMNI,
     KINDS
 };
-static const char *const kind_name[KINDS] = {"pinhole",       "euroc",  "barrel",      "pincushion",
-                                             "decentred",     "tele",   "wild radtan", "gopro",
-                                             "wild rational", "kalibr", "fisheye",     "wild fisheye"};
+static const char *const kind_name[KINDS] = {"pinhole",   "euroc",        "barrel",    "pincushion",    "decentred",
+                                             "tele",      "wild radtan",  "gopro",     "wild rational", "kalibr",
+                                             "fisheye",   "wild fisheye", "ds",        "wild ds",       "eucm",
+                                             "wild eucm", "omni",         "bent omni", "wild omni"};
 
 /** Random coefficients first..last, of a magnitude up to `most`. */
 static void coefficients(vfront_camera_t *c, int first, int last, double most)
@@ -52,11 +62,19 @@ static void frame_of(vfront_camera_t *c, double focal_widths)
     c->cy_px = c->height_px * between(0.4, 0.6);
 }
 
+/** 0, 1, or a number between them. */
+static double edge(double v) { return v < 0 ? 0 : v > 1 ? 1 : v; }
+
 static vfront_camera_t camera_of(enum kind kind)
 {
     vfront_camera_t c;
     memset(&c, 0, sizeof c);
-    c.lens = kind < GOPRO ? VFRONT_LENS_RADTAN : kind < KALIBR ? VFRONT_LENS_RATIONAL : VFRONT_LENS_EQUIDISTANT;
+    c.lens = kind < GOPRO      ? VFRONT_LENS_RADTAN
+             : kind < KALIBR   ? VFRONT_LENS_RATIONAL
+             : kind < SPHERES  ? VFRONT_LENS_EQUIDISTANT
+             : kind < EXTENDED ? VFRONT_LENS_DS
+             : kind < OMNI     ? VFRONT_LENS_EUCM
+                               : VFRONT_LENS_OMNI;
     frame_of(&c, kind == TELE ? between(3, 40) : kind < KALIBR ? between(0.4, 0.9) : between(0.15, 0.5));
     double *k = c.distortion;
     switch (kind) {
@@ -93,6 +111,16 @@ static vfront_camera_t camera_of(enum kind kind)
         k[3] = between(-5e-4, 5e-4);
         break;
     case WILD_FISHEYE: coefficients(&c, 0, 3, 0.5); break;
+    case SPHERES: k[0] = between(-0.35, 0.2), k[1] = between(0.45, 0.65); break;
+    case WILD_SPHERES: k[0] = between(-0.99, 0.99), k[1] = edge(between(-0.3, 1.3)); break;
+    case EXTENDED: k[0] = between(0.5, 0.75), k[1] = between(0.8, 1.3); break;
+    case WILD_EXTENDED: k[0] = edge(between(-0.3, 1.3)), k[1] = pow(10, between(-2, 2)); break;
+    case OMNI: k[0] = between(0.7, 2.5), k[1] = between(-0.25, 0.05), k[2] = between(-0.05, 0.2); break;
+    case DECENTRED_OMNI:
+        k[0] = between(0.7, 2.5), k[1] = between(-0.25, 0.05), k[2] = between(-0.05, 0.2);
+        coefficients(&c, 3, 4, 0.01);
+        break;
+    case WILD_OMNI: k[0] = between(0, 1) < 0.5 ? between(-0.99, 1.5) : between(1, 99), k[1] = between(-1, 1); break;
     case PINHOLE:
     default: break;
     }
@@ -101,6 +129,27 @@ static vfront_camera_t camera_of(enum kind kind)
 
 /* ---- the definitions --------------------------------------------------------------------------------------------- */
 
+/** 1: the argument of the radial function is the angle to the axis. */
+static int by_angle(const vfront_camera_t *c) { return c->lens >= VFRONT_LENS_EQUIDISTANT; }
+
+static int is_sphere(const vfront_camera_t *c) { return c->lens > VFRONT_LENS_EQUIDISTANT; }
+
+/** Radius in the plane of the sphere's image: ds by Usenko, Demmel, Cremers (2018), equations 40 to 42; eucm by
+ *  Khomutenko, Garcia, Martinet (2016), equation 9; omni by Mei and Rives (2007), without distortion. below: the
+ *  divisor. */
+static real sphere_radius(const vfront_camera_t *c, real angle, real *below)
+{
+    const double *k = c->distortion;
+    const real x = sinl(angle), z = cosl(angle);
+    if (c->lens == VFRONT_LENS_EUCM)
+        *below = k[0] * sqrtl(k[1] * x * x + z * z) + (1 - (real)k[0]) * z;
+    else if (c->lens == VFRONT_LENS_DS)
+        *below = k[1] * hypotl(x, k[0] + z) + (1 - (real)k[1]) * (k[0] + z);
+    else
+        *below = z + k[0];
+    return x / *below;
+}
+
 /** Radial function by OpenCV's page on calibration, cv::projectPoints: r (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4
  *  r^2 + k5 r^4 + k6 r^6); equidistant: by cv::fisheye. below: the denominator. */
 static real radial(const vfront_camera_t *c, real r, real *below)
@@ -108,26 +157,44 @@ static real radial(const vfront_camera_t *c, real r, real *below)
     const double *k = c->distortion;
     const real r2 = r * r, r4 = r2 * r2, r6 = r4 * r2;
     *below = 1;
+    if (is_sphere(c)) {
+        const real at = sphere_radius(c, r, below), at2 = at * at;
+        return c->lens == VFRONT_LENS_OMNI ? at * (1 + k[1] * at2 + k[2] * at2 * at2) : at;
+    }
     if (c->lens == VFRONT_LENS_EQUIDISTANT)
         return r + k[0] * r * r2 + k[1] * r * r4 + k[2] * r * r6 + k[3] * r * r2 * r6;
     if (c->lens == VFRONT_LENS_RATIONAL) *below = 1 + k[5] * r2 + k[6] * r4 + k[7] * r6;
     return r * (1 + k[0] * r2 + k[1] * r4 + k[4] * r6) / *below;
 }
 
-/** Brown's model: from the plane Z = 1 to the image [px]. */
+/** Brown's model: from the plane Z = 1, or that of omni, to the image [px]. */
 static void brown(const vfront_camera_t *c, real x, real y, real px[2])
 {
-    const real p1 = c->distortion[2], p2 = c->distortion[3], r = hypotl(x, y);
+    const int omni = c->lens == VFRONT_LENS_OMNI;
+    const real p1 = c->distortion[2 + omni], p2 = c->distortion[3 + omni], r = hypotl(x, y);
     real below;
-    const real stretch = r > 0 ? radial(c, r, &below) / r : 1;
+    const real stretch = omni    ? 1 + c->distortion[1] * r * r + c->distortion[2] * r * r * r * r
+                         : r > 0 ? radial(c, r, &below) / r
+                                 : 1;
     px[0] = c->fx_px * (x * stretch + 2 * p1 * x * y + p2 * (r * r + 2 * x * x)) + c->cx_px;
     px[1] = c->fy_px * (y * stretch + p1 * (r * r + 2 * y * y) + 2 * p2 * x * y) + c->cy_px;
 }
 
+/** Point of a ray in the plane in which Brown's model bends the image: Z = 1, or that of omni. */
+static void plane_of(const vfront_camera_t *c, const double ray[3], real at[2])
+{
+    const real length = hypotl(hypotl(ray[0], ray[1]), ray[2]);
+    const real below = c->lens == VFRONT_LENS_OMNI ? ray[2] + c->distortion[0] * length : (real)ray[2];
+    at[0] = ray[0] / below;
+    at[1] = ray[1] / below;
+}
+
 static void project(const vfront_camera_t *c, const double ray[3], real px[2])
 {
-    if (c->lens != VFRONT_LENS_EQUIDISTANT) {
-        brown(c, (real)ray[0] / ray[2], (real)ray[1] / ray[2], px);
+    if (!by_angle(c) || c->lens == VFRONT_LENS_OMNI) {
+        real at[2];
+        plane_of(c, ray, at);
+        brown(c, at[0], at[1], px);
         return;
     }
     real below;
@@ -138,11 +205,12 @@ static void project(const vfront_camera_t *c, const double ray[3], real px[2])
 
 static int decentred(const vfront_camera_t *c)
 {
-    return c->lens != VFRONT_LENS_EQUIDISTANT && (c->distortion[2] != 0 || c->distortion[3] != 0);
+    const int omni = c->lens == VFRONT_LENS_OMNI;
+    return (omni || !by_angle(c)) && (c->distortion[2 + omni] != 0 || c->distortion[3 + omni] != 0);
 }
 
-/** Smaller eigenvalue of the Jacobian of the distortion at a point, by finite differences; negative where the
- *  image is folded. */
+/** Smaller eigenvalue of the Jacobian of the distortion at a point of its plane, by finite differences; negative where
+ *  the image is folded. */
 static real least_stretch(const vfront_camera_t *c, real x, real y)
 {
     const real h = 1e-5L;
@@ -175,12 +243,13 @@ struct range {
 
 static struct range range_of(const vfront_camera_t *c)
 {
-    const real end = c->lens == VFRONT_LENS_EQUIDISTANT ? PI_L : c->fx_px > 2.0 * c->width_px ? 1 : 8, h = end / WALK;
+    const real end = by_angle(c) ? PI_L : c->fx_px > 2.0 * c->width_px ? 1 : 8, h = end / WALK;
     struct range r = {end, end, 0};
-    real before = 0, low = 1, below;
+    real before = 0, low = 1, below, unused;
     for (int i = 1; i <= WALK; i++) {
         const real v = radial(c, i * h, &below), slope = (v - before) / h;
-        if (below <= 0 || slope <= 0) {
+        const int far = is_sphere(c) && sphere_radius(c, i * h, &unused) > 100;
+        if (below <= 0 || slope <= 0 || far) {
             r.least = (i - 2) * h;
             r.most = i * h;
             return r;
@@ -195,7 +264,7 @@ static struct range range_of(const vfront_camera_t *c)
 static void ray_of(const vfront_camera_t *c, double u, double turn, double length, double ray[3])
 {
     const double x = cos(turn), y = sin(turn);
-    const int angle = c->lens == VFRONT_LENS_EQUIDISTANT;
+    const int angle = by_angle(c);
     ray[0] = length * x * (angle ? sin(u) : u);
     ray[1] = length * y * (angle ? sin(u) : u);
     ray[2] = length * (angle ? cos(u) : 1);
@@ -204,7 +273,7 @@ static void ray_of(const vfront_camera_t *c, double u, double turn, double lengt
 static real argument(const vfront_camera_t *c, const double ray[3])
 {
     const real across = hypotl(ray[0], ray[1]);
-    return c->lens == VFRONT_LENS_EQUIDISTANT ? atan2l(across, ray[2]) : across / ray[2];
+    return by_angle(c) ? atan2l(across, ray[2]) : across / ray[2];
 }
 
 static int near_picture(const vfront_camera_t *c, const real px[2])
@@ -239,6 +308,18 @@ static void most(real *to, real v)
 
 static real distance(const double a[2], const real b[2]) { return hypotl(a[0] - b[0], a[1] - b[1]); }
 
+/** 1: the range of the lens ends at a ray, to rounding. */
+static int at_end(const vfront_camera_t *c, const struct vf_lens *l, const double ray[3])
+{
+    const real u = argument(c, ray);
+    real at[2], below;
+    plane_of(c, ray, at);
+    const int turns = is_sphere(c) && sphere_radius(c, u + 1e-6L, &below) - sphere_radius(c, u, &below) < 1e-10L;
+    const real radius = is_sphere(c) ? sphere_radius(c, u, &below) : u;
+    return turns || radius > l->limit * (1 - 1e-9) ||
+           ((c->lens == VFRONT_LENS_OMNI || !by_angle(c)) && least_stretch(c, at[0], at[1]) < 1e-4L);
+}
+
 /** A bearing of a pixel is a unit vector that projects to that pixel. */
 static void check_bearing(const vfront_camera_t *c, const struct vf_lens *l, const double px[2],
                           const double bearing[3], struct figures *f)
@@ -254,8 +335,7 @@ static void check_bearing(const vfront_camera_t *c, const struct vf_lens *l, con
     if (vf_lens_project(l, bearing, again))
         REQUIRE(distance(again, back) <= 1e-6L, "forwards and backwards differ by %Lg px", distance(again, back));
     else
-        REQUIRE(argument(c, bearing) > l->limit * (1 - 1e-9) || least_stretch(c, b[0] / b[2], b[1] / b[2]) < 1e-4L,
-                "no way back");
+        REQUIRE(at_end(c, l, bearing), "no way back");
 }
 
 /** A ray well inside the range: its pixel has a bearing, which is this ray where the projection is one-to-one. */
@@ -276,11 +356,12 @@ static void check_ray(const vfront_camera_t *c, const struct vf_lens *l, const s
 {
     double ray[3], px[2] = {-7, -7};
     const double end = (double)range->most, u = between(0, 1) < 0.2 ? end * between(0.97, 1.01) : end * between(0, 1.1);
-    if (c->lens == VFRONT_LENS_EQUIDISTANT && u > 3.14159) return;
+    if (by_angle(c) && u > 3.14159) return;
     ray_of(c, u, between(0, 6.2831853), between(0, 1) < 0.5 ? 1 : pow(10, between(-30, 30)), ray);
     const int holds = vf_lens_project(l, ray, px);
-    real want[2];
-    const real stretch = decentred(c) ? least_on_radius(c, (real)ray[0] / ray[2], (real)ray[1] / ray[2]) : 1;
+    real want[2], at[2];
+    plane_of(c, ray, at);
+    const real stretch = decentred(c) ? least_on_radius(c, at[0], at[1]) : 1;
     f->rays++;
     f->held += holds;
     if (!holds) REQUIRE(px[0] == -7 && px[1] == -7, "a ray that is not seen has a pixel");
@@ -288,7 +369,7 @@ static void check_ray(const vfront_camera_t *c, const struct vf_lens *l, const s
         REQUIRE(holds, "argument %g of %Lg is refused, limit %g", u, range->least, l->limit);
     if (u > range->most && range->most > range->least)
         REQUIRE(!holds, "argument %g of %Lg is taken, limit %g", u, range->most, l->limit);
-    if (decentred(c) && u < range->least && least_stretch(c, (real)ray[0] / ray[2], (real)ray[1] / ray[2]) < -1e-3L) {
+    if (decentred(c) && u < range->least && least_stretch(c, at[0], at[1]) < -1e-3L) {
         REQUIRE(!holds, "folded, and taken");
         f->folded++;
     }
@@ -299,7 +380,9 @@ static void check_ray(const vfront_camera_t *c, const struct vf_lens *l, const s
     REQUIRE(distance(px, want) <= 1e-9L, "%.12f %.12f, should be %.12Lf %.12Lf", px[0], px[1], want[0], want[1]);
     if (u < 0.98 * (double)range->least && stretch > 0.02L) {
         real below;
-        const real slope = decentred(c) ? stretch : (radial(c, u + 1e-6L, &below) - radial(c, u, &below)) / 1e-6L;
+        real slope = decentred(c) ? stretch : (radial(c, u + 1e-6L, &below) - radial(c, u, &below)) / 1e-6L;
+        if (decentred(c) && is_sphere(c))
+            slope *= (sphere_radius(c, u + 1e-6L, &below) - sphere_radius(c, u, &below)) / 1e-6L;
         check_inside(c, l, ray, px, slope < 1 ? slope : 1, f);
     }
 }
@@ -317,7 +400,7 @@ static real angle_of(const vfront_camera_t *c, const struct range *range, const 
         else
             high = middle;
     }
-    return c->lens == VFRONT_LENS_EQUIDISTANT ? low : atanl(low);
+    return by_angle(c) ? low : atanl(low);
 }
 
 static void check_pixel(const vfront_camera_t *c, const struct vf_lens *l, const struct range *range, struct figures *f)
@@ -336,7 +419,7 @@ static void check_pixel(const vfront_camera_t *c, const struct vf_lens *l, const
         REQUIRE(seen, "pixel %.3f %.3f has no bearing, and should have one at %Lg rad", px[0], px[1], angle);
         const real got = atan2l(hypotl(bearing[0], bearing[1]), bearing[2]);
         real below;
-        const real u = c->lens == VFRONT_LENS_EQUIDISTANT ? angle : tanl(angle),
+        const real u = by_angle(c) ? angle : tanl(angle),
                    slope = (radial(c, u + 1e-7L, &below) - radial(c, u - 1e-7L, &below)) / 2e-7L;
         most(&f->bearing_rad, fabsl(got - angle) * (slope < 1 ? slope : 1));
         REQUIRE(fabsl(got - angle) * (slope < 1 ? slope : 1) < 1e-11L, "angle %.15Lg, should be %.15Lg", got, angle);
@@ -409,6 +492,55 @@ static void ends(void **state)
     assert_true(seen > 10000);
 }
 
+/** Angle at which the radial function of ds, eucm or omni turns, by bisection of its slope; 0: it does not. */
+static real turn_of(const vfront_camera_t *c)
+{
+    const struct range range = range_of(c);
+    real low = range.least, high = range.most, below;
+    if (range.least == range.most || radial(c, high, &below) > radial(c, low, &below) || below <= 0) return 0;
+    for (int i = 0; i < 60; i++) {
+        const real middle = (low + high) / 2;
+        if (radial(c, middle + 1e-8L, &below) > radial(c, middle - 1e-8L, &below))
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/** The same of ds, eucm and omni, whose images turn back at an angle. */
+static void sphere_ends(void **state)
+{
+    (void)state;
+    shake(7654321);
+    real worst = 0;
+    int seen = 0, unseen = 0;
+    for (int i = 0; i < 500; i++) {
+        static const enum kind kinds[] = {SPHERES, WILD_SPHERES, EXTENDED, WILD_EXTENDED, OMNI, WILD_OMNI};
+        const vfront_camera_t c = camera_of(kinds[i % 6]);
+        const real end = turn_of(&c);
+        if (end == 0) continue;
+        for (double gap = 1e-1; gap > 1e-7; gap *= 0.1) {
+            double ray[3], px[2], back[3];
+            const double turn = between(0, 6.28);
+            real want[2];
+            ray_of(&c, (double)end * (1 - gap), turn, 1, ray);
+            REQUIRE(vfront_lens_project(&c, ray, px), "%g before its end the lens does not hold", gap);
+            REQUIRE(vfront_lens_bearing(&c, px, back), "%g before its end no pixel has a ray", gap);
+            project(&c, back, want);
+            most(&worst, distance(px, want));
+            REQUIRE(distance(px, want) <= 1e-6L, "%g before its end: %Lg px", gap, distance(px, want));
+            seen++;
+            if ((double)end * (1 + gap) > 3.14) continue;
+            ray_of(&c, (double)end * (1 + gap), turn, 1, ray);
+            REQUIRE(!vfront_lens_project(&c, ray, px), "%g behind its end the lens holds", gap);
+            unseen++;
+        }
+    }
+    print_message("ends of spheres: %d pixels, %d rays, %.2Lg px\n", seen, unseen, worst);
+    assert_true(seen > 1000 && unseen > 1000);
+}
+
 /* ---- known answers ----------------------------------------------------------------------------------------------- */
 
 static vfront_camera_t plain(vfront_lens_t lens)
@@ -416,6 +548,7 @@ static vfront_camera_t plain(vfront_lens_t lens)
     vfront_camera_t c = {
         .width_px = 640, .height_px = 480, .fx_px = 300, .fy_px = 320, .cx_px = 320.5, .cy_px = 239.25};
     c.lens = lens;
+    if (lens == VFRONT_LENS_EUCM) c.distortion[1] = 1;
     return c;
 }
 
@@ -474,6 +607,92 @@ static void known_answers(void **state)
     no_ray_at(&c, 320.5 + 300 * 3.15, 239.25);
 }
 
+/** Lens through a sphere, with coefficients. */
+static vfront_camera_t sphere(vfront_lens_t lens, double k0, double k1)
+{
+    vfront_camera_t c = plain(lens);
+    c.distortion[0] = k0;
+    c.distortion[1] = k1;
+    return c;
+}
+
+static void known_spheres(void **state)
+{
+    (void)state;
+    vfront_camera_t c = sphere(VFRONT_LENS_DS, 0, 0); /* a pinhole */
+    sees(&c, 0.5, -0.25, 1, 470.5, 159.25);
+    sees_not(&c, 1, 0, 0);
+    c = sphere(VFRONT_LENS_DS, 0, 0.5); /* 2 tan(angle / 2) */
+    sees(&c, 1, 0, 0, 320.5 + 600, 239.25);
+    sees(&c, 0, 3e200, -4e200, 320.5, 239.25 + 320 * 6);
+    sees_not(&c, 0, 0, -1);
+    c = sphere(VFRONT_LENS_DS, -0.55, 0.5); /* z = 4 - 0.55 * 5 = 1.25, d = 3.25 */
+    sees(&c, 3, 0, 4, 320.5 + 300 * 3 / 2.25, 239.25);
+    c = sphere(VFRONT_LENS_EUCM, 1, 4);
+    sees(&c, 3, 0, 8, 320.5 + 300 * 0.3, 239.25);
+    sees_not(&c, 3, 0, 0);
+    c = sphere(VFRONT_LENS_EUCM, 0.8, 1); /* turns at a cosine of -1/4 and a radius of 1 / sqrt(0.6) */
+    sees(&c, sqrt(1 - 0.24 * 0.24), 0, -0.24, 320.5 + 300 * sqrt(1 - 0.24 * 0.24) / (0.8 - 0.2 * 0.24), 239.25);
+    sees_not(&c, sqrt(1 - 0.26 * 0.26), 0, -0.26);
+    no_ray_at(&c, 320.5 + 300 * (1 + 1e-9) / sqrt(0.6), 239.25);
+    c = sphere(VFRONT_LENS_OMNI, 1, 0); /* tan(angle / 2) */
+    sees(&c, 1, 0, 0, 320.5 + 300, 239.25);
+    sees(&c, 0, 3, -4, 320.5, 239.25 + 320 * 3);
+    c.distortion[1] = 0.1, c.distortion[2] = 0.01, c.distortion[3] = 0.01, c.distortion[4] = -0.02;
+    sees(&c, 1, 0, 0, 320.5 + 300 * 1.05, 239.25 + 320 * 0.01);
+    c = sphere(VFRONT_LENS_OMNI, 0.5, 0); /* a pole at a cosine of -1/2 */
+    sees(&c, sqrt(1 - 0.49 * 0.49), 0, -0.49, 320.5 + 300 * sqrt(1 - 0.49 * 0.49) / 0.01, 239.25);
+    sees_not(&c, sqrt(1 - 0.51 * 0.51), 0, -0.51);
+    c = sphere(VFRONT_LENS_OMNI, 2, 0); /* turns there, at a radius of 1 / sqrt(3) */
+    sees(&c, sqrt(1 - 0.49 * 0.49), 0, -0.49, 320.5 + 300 * sqrt(1 - 0.49 * 0.49) / 1.51, 239.25);
+    sees_not(&c, sqrt(1 - 0.51 * 0.51), 0, -0.51);
+    no_ray_at(&c, 320.5 + 300 * (1 + 1e-9) / sqrt(3), 239.25);
+}
+
+/** Focal lengths at the axis: pixels a radian, from rays beside it. */
+static void axis_focal(void **state)
+{
+    (void)state;
+    shake(31337);
+    for (int i = 0; i < 20 * KINDS; i++) {
+        const vfront_camera_t c = camera_of((enum kind)(i % KINDS));
+        const double x[3] = {1e-9, 0, 1}, y[3] = {0, 1e-9, 1};
+        double focal[2];
+        real at_x[2], at_y[2];
+        project(&c, x, at_x);
+        project(&c, y, at_y);
+        vf_lens_focal(focal, &c);
+        REQUIRE(fabsl((at_x[0] - c.cx_px) * 1e9L / focal[0] - 1) < 1e-6L, "%s: x %g", kind_name[i % KINDS], focal[0]);
+        REQUIRE(fabsl((at_y[1] - c.cy_px) * 1e9L / focal[1] - 1) < 1e-6L, "%s: y %g", kind_name[i % KINDS], focal[1]);
+    }
+}
+
+/** Coefficients beyond their range leave no lens; those at its ends do. */
+static void sphere_ranges(void **state)
+{
+    (void)state;
+    static const struct {
+        vfront_lens_t lens;
+        int k;
+        double least, most;
+    } range[] = {{VFRONT_LENS_DS, 0, -0.99, 0.99}, {VFRONT_LENS_DS, 1, 0, 1},        {VFRONT_LENS_EUCM, 0, 0, 1},
+                 {VFRONT_LENS_EUCM, 1, 0.01, 100}, {VFRONT_LENS_OMNI, 0, -0.99, 99}, {VFRONT_LENS_OMNI, 4, -1, 1}};
+    for (size_t i = 0; i < sizeof range / sizeof *range; i++) {
+        const double bad[] = {range[i].least - 1e-9, range[i].most + 1e-9, NAN, INFINITY};
+        vfront_camera_t c = plain(range[i].lens);
+        const double ray[3] = {0, 0, 1};
+        double px[2];
+        for (int k = 0; k < 4; k++) {
+            c.distortion[range[i].k] = bad[k];
+            assert_int_equal(vfront_lens_project(&c, ray, px), 0);
+        }
+        c.distortion[range[i].k] = range[i].least;
+        assert_int_equal(vfront_lens_project(&c, ray, px), 1);
+        c.distortion[range[i].k] = range[i].most;
+        assert_int_equal(vfront_lens_project(&c, ray, px), 1);
+    }
+}
+
 /** A radial function that falls and rises again: its range ends at the first maximum. */
 static void first_turn(void **state)
 {
@@ -523,13 +742,13 @@ static void folds(void **state)
 static void other_coefficients(void **state)
 {
     (void)state;
-    for (int lens = 0; lens < 3; lens++) {
+    for (int lens = 0; lens < LENSES; lens++) {
         vfront_camera_t c = plain((vfront_lens_t)lens);
         const double ray[3] = {0.4, 0.3, 1};
         double a[2], b[2];
         for (int i = 0; i < 8; i++) {
             assert_int_equal(vfront_lens_project(&c, ray, a), 1);
-            c.distortion[i] = 0.01;
+            c.distortion[i] = 0.02;
             assert_int_equal(vfront_lens_project(&c, ray, b), 1);
             assert_int_equal(a[0] == b[0] && a[1] == b[1], i >= vf_lens_model((vfront_lens_t)lens)->coefficients);
         }
@@ -584,7 +803,7 @@ static void no_rays(void **state)
 {
     (void)state;
     static const double bad[] = {NAN, INFINITY, -INFINITY};
-    for (int lens = 0; lens < 3; lens++) {
+    for (int lens = 0; lens < LENSES; lens++) {
         const vfront_camera_t c = plain((vfront_lens_t)lens);
         sees_not(&c, 0, 0, 0);
         sees_not(&c, 0, 0, -1);
@@ -599,7 +818,7 @@ static void no_rays(void **state)
         no_ray_at(&c, 1e308, 0);
         no_ray_at(&c, 0, -1e308);
         vfront_camera_t bent = c;
-        bent.distortion[2] = 0.001;
+        bent.distortion[lens < VFRONT_LENS_DS ? 2 : lens < VFRONT_LENS_OMNI ? 0 : 3] = 0.001;
         no_ray_at(&bent, 1e302, 0);
         no_ray_at(&bent, 1e150, 1e150);
         if (lens == VFRONT_LENS_EQUIDISTANT) continue;
@@ -624,7 +843,7 @@ static void no_lens(void **state)
         c = plain((vfront_lens_t)(i % 3));
         if (i == 0) c.fx_px = c.fy_px = 0;
         if (i == 1) c.fx_px = NAN;
-        if (i == 2) c.lens = (vfront_lens_t)3;
+        if (i == 2) c.lens = (vfront_lens_t)LENSES;
         if (i == 3) c.distortion[0] = NAN;
         if (i == 4) c.cx_px = INFINITY;
         if (i == 5) c.distortion[3] = INFINITY;
@@ -691,12 +910,12 @@ static void names(void **state)
     for (int lens = -2; lens < 40; lens++) {
         const char *name = vfront_lens_name((vfront_lens_t)lens);
         assert_int_equal(name != NULL, vf_lens_model((vfront_lens_t)lens) != NULL);
-        assert_int_equal(name != NULL, lens >= VFRONT_LENS_RADTAN && lens <= VFRONT_LENS_EQUIDISTANT);
+        assert_int_equal(name != NULL, lens >= VFRONT_LENS_RADTAN && lens <= VFRONT_LENS_OMNI);
         for (int other = 0; name && other < lens; other++)
             assert_string_not_equal(name, vfront_lens_name((vfront_lens_t)other));
         known += name != NULL;
     }
-    assert_int_equal(known, 3);
+    assert_int_equal(known, LENSES);
     assert_string_equal(vfront_lens_name(VFRONT_LENS_RADTAN), "radtan");
 }
 
@@ -709,7 +928,9 @@ int main(void)
         cmocka_unit_test(axis),          cmocka_unit_test(other_coefficients),
         cmocka_unit_test(no_rays),       cmocka_unit_test(no_lens),
         cmocka_unit_test(one_and_many),  cmocka_unit_test(definitions),
-        cmocka_unit_test(ends),
+        cmocka_unit_test(ends),          cmocka_unit_test(sphere_ends),
+        cmocka_unit_test(known_spheres), cmocka_unit_test(sphere_ranges),
+        cmocka_unit_test(axis_focal),
     };
     return cmocka_run_group_tests_name("lens", tests, NULL, NULL);
 }

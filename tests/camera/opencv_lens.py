@@ -6,8 +6,8 @@
 
 Exit: 0 alike, 1 not, 77 no cv2 or no bridge.
 
-project   Our pixels, in an image and one around it, beside those of cv2.projectPoints, cv2.fisheye.projectPoints [px].
-back      OpenCV's rays, from cv2.undistortPointsIter, cv2.fisheye.undistortPoints, beside ours: both taken back to pixels with
+project   Our pixels, in an image and one around it, beside those of cv2.projectPoints, cv2.fisheye.projectPoints, cv2.omnidir.projectPoints [px].
+back      OpenCV's rays, from cv2.undistortPointsIter, cv2.fisheye.undistortPoints, cv2.omnidir.undistortPoints, beside ours: both taken back to pixels with
           OpenCV's own projection, where they must meet [px].
 ray       The same rays, as the angle between them [rad], where OpenCV's ray is in the valid range of the lens. Near the
           end of its range a pixel is many rays wide.
@@ -32,7 +32,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BOUND = 1e-6   # of all differences [px]
 CAMERAS, POINTS = 200, 300
 MOST_DIVERGED = 0.3
-RADTAN, RATIONAL, EQUIDISTANT = 0, 1, 2
+RADTAN, RATIONAL, EQUIDISTANT, OMNI = 0, 1, 2, 5
 SIZE = np.array([752.0, 480.0])
 FISHEYE_CRITERIA = "criteria" in (cv2.fisheye.undistortPoints.__doc__ or "") # not before OpenCV 4.5.5
 
@@ -68,6 +68,8 @@ def kinds(dice):
     yield "wild rational", RATIONAL, [*small(2, 0.3), *small(2, 5e-3), *small(4, 0.3)], u(0.6, 0.9)
     yield "fisheye", EQUIDISTANT, small(4, 0.02), u(0.3, 0.5)
     yield "wide fisheye", EQUIDISTANT, [*small(1, 0.05), *small(1, 0.01), *small(1, 2e-3), *small(1, 2e-4)], u(0.2, 0.3)
+    if hasattr(cv2, "omnidir"): # of opencv_contrib
+        yield "omni", OMNI, [xi := u(0.6, 2.0), u(-0.2, 0.05), u(-0.05, 0.1), *small(2, 2e-3)], u(0.4, 0.7) * (1.0 + xi)
 
 
 class Lens:
@@ -85,12 +87,16 @@ class Lens:
         still, points = np.zeros((1, 3)), rays.reshape(-1, 1, 3)
         if self.lens == EQUIDISTANT:
             return cv2.fisheye.projectPoints(points, still, still, self.K, self.D)[0].reshape(-1, 2)
+        if self.lens == OMNI:
+            return cv2.omnidir.projectPoints(points, still, still, self.K, self.D[0], self.D[1:])[0].reshape(-1, 2)
         return cv2.projectPoints(points, still, still, self.K, self.D)[0].reshape(-1, 2)
 
     def rays(self, px):
         points, tight = px.reshape(-1, 1, 2), (cv2.TERM_CRITERIA_COUNT + cv2.TERM_CRITERIA_EPS, 500, 1e-15)
         if self.lens == EQUIDISTANT: # OpenCV gives x / z: no ray beyond 90 degrees
             flat = cv2.fisheye.undistortPoints(points, self.K, self.D, **({"criteria": tight} if FISHEYE_CRITERIA else {}))
+        elif self.lens == OMNI:
+            flat = cv2.omnidir.undistortPoints(points, self.K, self.D[1:], self.D[:1], np.eye(3))
         else:
             flat = cv2.undistortPointsIter(points, self.K, self.D, None, None, tight)
         return np.column_stack([flat.reshape(-1, 2), np.ones(len(px))])

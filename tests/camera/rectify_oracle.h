@@ -16,12 +16,24 @@ static double uniform(double least, double most)
 
 /* ---- lens models ------------------------------------------------------------------------------------------------- */
 
+/** Radius of a ray at an angle to the axis in the plane of ds, eucm or omni, by the formulas of their papers. */
+static long double sphere_radius(const vfront_camera_t *c, long double angle)
+{
+    const double *k = c->distortion;
+    const long double x = sinl(angle), z = cosl(angle);
+    if (c->lens == VFRONT_LENS_EUCM) return x / (k[0] * sqrtl(k[1] * x * x + z * z) + (1 - (long double)k[0]) * z);
+    if (c->lens == VFRONT_LENS_OMNI) return x / (z + k[0]);
+    return x / (k[1] * hypotl(x, k[0] + z) + (1 - (long double)k[1]) * (k[0] + z));
+}
+
 /** Radial function of a lens: radius in the plane Z = 1 from the argument u, the tangent of the angle to the axis or
  *  that angle. */
 static long double radial(const vfront_camera_t *c, long double u)
 {
     const double *k = c->distortion;
-    const long double s = u * u;
+    const long double s = u * u, at = c->lens > VFRONT_LENS_EQUIDISTANT ? sphere_radius(c, u) : 0;
+    if (c->lens == VFRONT_LENS_OMNI) return at * (1 + k[1] * at * at + k[2] * powl(at, 4));
+    if (c->lens > VFRONT_LENS_EQUIDISTANT) return at;
     if (c->lens == VFRONT_LENS_EQUIDISTANT)
         return u * (1 + k[0] * s + k[1] * s * s + k[2] * powl(s, 3) + k[3] * powl(s, 4));
     const long double over = 1 + k[0] * s + k[1] * s * s + k[4] * powl(s, 3),
@@ -33,7 +45,7 @@ static long double radial(const vfront_camera_t *c, long double u)
 #define STRIDE 1e-3L
 static long double rises_to(const vfront_camera_t *c)
 {
-    const long double most = c->lens == VFRONT_LENS_EQUIDISTANT ? acosl(-1.0L) : 30.0L;
+    const long double most = c->lens >= VFRONT_LENS_EQUIDISTANT ? acosl(-1.0L) : 30.0L;
     long double u = 0, last = 0;
     if (radial(c, 0.5L) == 0.5L && radial(c, 2.0L) == 2.0L) return 1e4L; /* a pinhole */
     for (;;) {
@@ -48,7 +60,7 @@ static long double rises_to(const vfront_camera_t *c)
 static long double argument(const vfront_camera_t *c, const long double ray[3])
 {
     const long double across = hypotl(ray[0], ray[1]);
-    if (c->lens == VFRONT_LENS_EQUIDISTANT) return atan2l(across, ray[2]);
+    if (c->lens >= VFRONT_LENS_EQUIDISTANT) return atan2l(across, ray[2]);
     return ray[2] > 0 ? across / ray[2] : HUGE_VALL;
 }
 
@@ -58,7 +70,7 @@ static void project(const vfront_camera_t *c, const long double ray[3], long dou
     const long double across = hypotl(ray[0], ray[1]), u = argument(c, ray),
                       grown = across > 0 ? radial(c, u) / across : 0;
     long double m[2] = {ray[0] * grown, ray[1] * grown};
-    if (c->lens != VFRONT_LENS_EQUIDISTANT) {
+    if (c->lens < VFRONT_LENS_EQUIDISTANT) {
         const long double x = ray[0] / ray[2], y = ray[1] / ray[2], p1 = c->distortion[2], p2 = c->distortion[3];
         m[0] += 2 * p1 * x * y + p2 * (3 * x * x + y * y);
         m[1] += p1 * (x * x + 3 * y * y) + 2 * p2 * x * y;
@@ -70,21 +82,27 @@ static void project(const vfront_camera_t *c, const long double ray[3], long dou
 /* ---- random cameras and rotations -------------------------------------------------------------------------------- */
 
 /** Kinds of lenses; random_camera() varies the typical coefficients of each by 10 %. */
-enum kind { PINHOLE, EUROC, STRONG, RATIONAL, FISHEYE, KINDS };
+enum kind { PINHOLE, EUROC, STRONG, RATIONAL, FISHEYE, SPHERES, EXTENDED, OMNI, KINDS };
 
 static vfront_camera_t random_camera(enum kind kind, int32_t width, int32_t height)
 {
-    static const double focal[KINDS] = {0.8, 0.61, 0.4, 0.6, 0.3};
+    static const vfront_lens_t lens[KINDS] = {VFRONT_LENS_RADTAN,   VFRONT_LENS_RADTAN,      VFRONT_LENS_RADTAN,
+                                              VFRONT_LENS_RATIONAL, VFRONT_LENS_EQUIDISTANT, VFRONT_LENS_DS,
+                                              VFRONT_LENS_EUCM,     VFRONT_LENS_OMNI};
+    static const double focal[KINDS] = {0.8, 0.61, 0.4, 0.6, 0.3, 0.25, 0.35, 0.8};
     static const double numbers[KINDS][8] = {{0},
                                              {-0.28, 0.074, 2e-4, 2e-5},
                                              {-0.3},
                                              {0.4, 0.1, 1e-3, -1e-3, 0.01, 0.7, 0.2, 0.03},
-                                             {-0.01, 0.008, -0.004, 0.0006}};
+                                             {-0.01, 0.008, -0.004, 0.0006},
+                                             {-0.2, 0.58},
+                                             {0.62, 1.1},
+                                             {1.3, -0.15, 0.1}};
     vfront_camera_t c;
     memset(&c, 0, sizeof c);
     c.width_px = width;
     c.height_px = height;
-    c.lens = kind == FISHEYE ? VFRONT_LENS_EQUIDISTANT : kind == RATIONAL ? VFRONT_LENS_RATIONAL : VFRONT_LENS_RADTAN;
+    c.lens = lens[kind];
     c.fx_px = focal[kind] * width * uniform(0.95, 1.05);
     c.fy_px = c.fx_px * uniform(0.98, 1.02);
     c.cx_px = width * uniform(0.47, 0.53);

@@ -145,7 +145,7 @@ def option_faults(companion, folder):
     hole.write_text("imu0:\n  gyroscope_noise_density: 1e-3\n")
     link = ("--link", f"file:{folder}/x")
     cases = [(2, "--link"), (2, "--nonsense", *link), (2, "--rate", "0", *link), (2, "--rate", "nan", *link), (2, "--origin", "91,0,0", *link), (2, "--set", "windows=1", *link),
-             (2, "--imu", "mine", *link), (2, "word", *link), (2, "--link", "none", *link), (2, "--link", "none", "--imu", "autopilot"), (2, "--fast", "--imu", "autopilot", *link), (2, "--view-name", "drone.local", *link), (3, "--view", "0", "--view-name", "a b", *link), (3, "--link", "udp:nowhere"), (3, "--link", f"udp:127.0.0.1:9:{port}"),
+             (2, "--imu", "mine", *link), (2, "word", *link), (2, "--link", "none", *link), (2, "--link", "none", "--imu", "autopilot"), (2, "--fast", "--imu", "autopilot", *link), (2, "--view-name", "drone.local", *link), (3, "--view", "0", "--view-name", "a b", *link), (3, "--link", "udp:nowhere"), (3, "--link", "dds:300"), (2, "--link", "dds:0", "--north"), (2, "--link", "dds:0", "--imu", "autopilot"), (3, "--link", f"udp:127.0.0.1:9:{port}"),
              (3, "--link", "serial:/dev/null:57600"), (3, "--key", str(folder / "nothing"), *link), (4, "--source", str(folder / "nothing"), *link), (4, "--rig", str(missing), *link), (4, "--rig", str(hole), *link), (2,)]
     for code, *words in cases:
         done = run(companion, *words, code=code)
@@ -237,6 +237,22 @@ def waits_for_a_camera(companion, folder):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     expect(process.returncode == 0 and err.count("it is tried again every second") == 1 and "a camera is not there" in err, f"a camera that is not there: {process.returncode} {err}")
+
+
+def waits_for_a_pipeline(companion, folder):
+    """A pipeline whose device is not there, here a file, and an IMU that is not there: both are waited for, and the flight begins with the pictures."""
+    (folder / "rig.yaml").write_text(RIG)
+    size = [int(n) for n in re.search(r"resolution: \[(\d+), (\d+)\]", RIG).groups()]
+    pipeline = f"gst:filesrc location={folder}/camera ! rawvideoparse format=gray8 width={size[0]} height={size[1]} framerate=30/1"
+    process = subprocess.Popen([companion, "--source", pipeline, "--rig", str(folder / "rig.yaml"), "--imu", "iio:not_there", "--link", "file:/dev/null"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.5)
+    is_there = process.poll() is None
+    (folder / "camera").write_bytes(bytes(3 * size[0] * size[1]))
+    out, err = process.communicate(timeout=30)
+    if not is_there and "no GStreamer" in err or "rawvideoparse" in err:
+        return
+    expect(is_there and process.returncode == 0 and re.search("frames [1-3],", out), f"a pipeline that comes late: {process.returncode} {out} {err}")
+    expect(err.count("it is tried again every second") == 2 and err.count("a camera is not there") == err.count("the IMU is not there") == 1, f"words of what is waited for: {err}")
 
 
 def goes_on(companion, folder):
@@ -496,6 +512,7 @@ def main():
         files_to_begin_with(companion)
         messages_are_explained()
         waits_for_a_camera(companion, pathlib.Path(folder))
+        waits_for_a_pipeline(companion, pathlib.Path(folder))
         goes_on(companion, pathlib.Path(folder))
         with_the_autopilots_imu(companion, replay, pathlib.Path(folder))
         again(companion, pathlib.Path(folder), over_loopback(companion, replay, pathlib.Path(folder)))

@@ -249,6 +249,32 @@ static void resumes_when_back(void **state)
     iio_close(&iio);
 }
 
+/** A device that is not there as the program begins: it is opened once it is, and what is wrong with it is reported
+ *  once. */
+static void waits_until_there(void **state)
+{
+    vfront_imu_t out[4];
+    (void)state;
+    for (int is_wrong = 0; is_wrong < 2; is_wrong++) {
+        make_tree(mixed);
+        remove_file("name");
+        assert_non_null(open_it("adis16448"));
+        assert_true(iio.is_absent && iio.fd < 0 && iio_read(&iio, NOW_NS, out, 4) == 0);
+        assert_null(iio_maintain(&iio, NOW_NS));
+        make_tree(mixed);
+        if (is_wrong) remove_file("in_anglvel_scale");
+        const char *news = iio_maintain(&iio, NOW_NS + 1000000000u);
+        REQUIRE(news && strstr(news, is_wrong ? "no scale" : "is back"), "%s", news ? news : "nothing");
+        assert_true(!iio.is_absent && (iio.fd < 0) == is_wrong);
+        assert_null(iio_maintain(&iio, NOW_NS + 2000000000u));
+    }
+    make_tree(mixed);
+    remove_file("/dev/iio:device3"); /* the kernel has it, its file is not there yet */
+    assert_non_null(open_it("adis16448"));
+    assert_true(iio.is_absent);
+    iio_close(&iio);
+}
+
 /** Each file in turn is missing or has nonsense: a message that names the device, nothing else. */
 static void names_what_is_wrong(void **state)
 {
@@ -282,7 +308,7 @@ static void names_what_is_wrong(void **state)
         const char *error = open_it("adis16448");
         REQUIRE(error && strstr(error, wrong[i].message) && strstr(error, "iio:adis16448"), "%s: %s", wrong[i].file,
                 error ? error : "opened");
-        assert_true(iio.fd < 0);
+        assert_true(iio.fd < 0 && iio.is_absent == !i);
     }
     make_tree(mixed);
     assert_non_null(strstr(open_it("0"), "no in_anglvel_x")); /* a barometer */
@@ -313,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_driver_metadata),
         cmocka_unit_test(resumes_when_back),
+        cmocka_unit_test(waits_until_there),
         cmocka_unit_test(names_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, begin, end);

@@ -19,6 +19,7 @@
 
 static char rig[64];
 static source_t *source;
+static int is_absent;
 
 static int write_rig(void **state)
 {
@@ -43,8 +44,12 @@ static int remove_rig(void **state)
 
 static const char *open_source(const char *where, uint32_t frames)
 {
-    const source_settings_t settings = {
-        .where = where, .calibration = rig, .frames = frames, .exposure_us = 4000, .readout_us = 1000};
+    const source_settings_t settings = {.where = where,
+                                        .calibration = rig,
+                                        .frames = frames,
+                                        .exposure_us = 4000,
+                                        .readout_us = 1000,
+                                        .is_absent = &is_absent};
     return source_open(&source, &settings);
 }
 
@@ -216,16 +221,18 @@ static void words_are_checked(void **state)
     (void)state;
     static const struct {
         const char *where, *error;
-    } known[] = {{"gst:", "gst: "},
-                 {"gst:nosuchelement ! fakesink", "nosuchelement"},
-                 {"gst:videotestsrc ! ! fakesink name=cam0", "gst: "},
-                 {"gst:videotestsrc ! fakesink name=cam0", "cam0 is no appsink"},
-                 {"gst:videotestsrc ! appsink name=cam01", "no appsink has the name cam0"},
-                 {"gst:filesrc location=/nowhere/at/all ! video/x-raw", "gst: "}};
+        int is_absent;
+    } known[] = {{"gst:", "gst: ", 0},
+                 {"gst:nosuchelement ! fakesink", "nosuchelement", 0},
+                 {"gst:videotestsrc ! ! fakesink name=cam0", "gst: ", 0},
+                 {"gst:videotestsrc ! fakesink name=cam0", "cam0 is no appsink", 0},
+                 {"gst:videotestsrc ! appsink name=cam01", "no appsink has the name cam0", 0},
+                 {"gst:filesrc location=/nowhere/at/all ! video/x-raw", "gst: ", 1}};
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
         const char *error = open_source(known[k].where, 0);
         REQUIRE(error && strstr(error, known[k].error), "%s: %s", known[k].where, error ? error : "taken");
         assert_null(source);
+        assert_int_equal(is_absent, known[k].is_absent);
     }
     const source_settings_t settings = {.where = "gst:videotestsrc ! video/x-raw,width=60,height=48"};
     assert_non_null(strstr(source_open(&source, &settings), "--rig is missing"));

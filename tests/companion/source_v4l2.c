@@ -211,6 +211,7 @@ static int expose(int camera, uint64_t stamp_ns, uint8_t grey)
 
 static char rig_path[64];
 static source_settings_t settings;
+static int is_absent;
 static source_t *source;
 
 static int set_up(void **state)
@@ -241,8 +242,12 @@ static const char *begin(const char *where)
         fake[i].width = fake[i].pitch = WIDTH;
         fake[i].flags = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC | V4L2_BUF_FLAG_TSTAMP_SRC_SOE;
     }
-    settings = (source_settings_t){
-        .where = where, .calibration = rig_path, .rate_hz = 30.0, .exposure_us = 4000, .readout_us = 10000};
+    settings = (source_settings_t){.where = where,
+                                   .calibration = rig_path,
+                                   .rate_hz = 30.0,
+                                   .exposure_us = 4000,
+                                   .readout_us = 10000,
+                                   .is_absent = &is_absent};
     clock_set_ns(1000 * MS);
     return NULL;
 }
@@ -483,6 +488,7 @@ static void test_refused(void **state)
             source_close(source);
         }
         REQUIRE(error, "case %zu started ", i);
+        assert_int_equal(is_absent, i == sizeof fails / sizeof *fails + 2);
         for (int k = 0; k < CAMERAS; k++) assert_true(fake[k].opened == fake[k].closed && fake[k].mapped == 0);
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

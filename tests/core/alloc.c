@@ -83,7 +83,8 @@ void free(void *old)
 #ifdef VFRONT_CUDA
 static int needed(const char *call)
 {
-    static const char *const step[] = {"cudaPointerGetAttributes", "cudaGraphLaunch", "cudaStreamQuery"};
+    static const char *const step[] = {"cudaPointerGetAttributes", "cudaGraphLaunch", "cudaStreamQuery",
+                                       "cudaGraphUpload"};
     for (size_t i = 0; i < sizeof step / sizeof *step; i++)
         if (strcmp(call, step[i]) == 0) return 1;
     if (net.returns) return !strcmp(call, "cudaMemcpyAsync") || !strcmp(call, "cudaStreamSynchronize");

@@ -738,6 +738,37 @@ static void picture_times(void **state)
     }
 }
 
+/** The step for a state: nine values, all others as they were. Tracks without key points. */
+static void step_for_state(void **state)
+{
+    (void)state;
+    vfront_rig_t rig = pair_cameras();
+    vfront_tuning_t t, before;
+    vfront_tuning_state(NULL);
+    vfront_tuning_default(&before);
+    before.track_target = 17;
+    before.map = VFRONT_MAP;
+    before.ego_hypotheses = 5;
+    t = before;
+    vfront_tuning_state(&t);
+    assert_int_equal(t.vio, VFRONT_VIO);
+    assert_true(t.select_points == 0 && t.describe == 0 && t.match == 0 && t.stereo == 0 && t.detect_levels == 1);
+    assert_true(t.map == 0 && t.ego_hypotheses == 5 && t.ego_metric_hypotheses <= before.ego_metric_hypotheses);
+    before.vio = t.vio;
+    before.select_points = before.describe = before.match = before.stereo = before.map = 0;
+    before.detect_levels = 1;
+    before.ego_metric_hypotheses = t.ego_metric_hypotheses;
+    assert_memory_equal(&t, &before, sizeof t);
+    t.vio = 0; /* this rig has no IMU */
+    pair_start_with(&rig, &t);
+    for (int i = 0; i < 3; i++) {
+        const vfront_frame_t f = pair_frame(i);
+        assert_int_equal(vfront_step(&pair_vf, &f, &result), VFRONT_OK);
+        assert_true(result->tracks_count > 0 && result->keypoints_count[0] == 0);
+    }
+    pair_end(NULL);
+}
+
 /** Differences do not overflow at both ends of time; a camera without an image has no time. */
 static void picture_times_far_off(void **state)
 {
@@ -785,6 +816,7 @@ int main(void)
         PAIR(gap),
         PAIR(any_time_after_reset),
         LONE(picture_times),
+        LONE(step_for_state),
         PAIR(picture_times_far_off),
     };
     return pair_run("api", tests, sizeof tests / sizeof *tests);

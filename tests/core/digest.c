@@ -308,8 +308,8 @@ static uint64_t mix_double(uint64_t digest, double value)
 /** Digests bearings and projections of many cameras with a lens. Independent of ports. */
 static void look(vfront_lens_t lens, char *line, size_t bytes)
 {
-    static const char *const name[] = {"radtan", "rational", "equidistant"};
-    static const uint32_t numbers[] = {5, 8, 4};
+    static const char *const name[] = {"radtan", "rational", "equidistant", "ds", "eucm", "omni"};
+    static const uint32_t numbers[] = {5, 8, 4, 2, 2, 5};
     uint64_t digest = 0xcbf29ce484222325ull;
     unsigned seen = 0;
     for (uint32_t i = 0; i < 200; i++) {
@@ -322,6 +322,9 @@ static void look(vfront_lens_t lens, char *line, size_t bytes)
                              .lens = lens};
         for (uint32_t k = 0; k < numbers[lens]; k++)
             c.distortion[k] = pick(i, 4 + k, -0.1, 0.1) * (k == 2 || k == 3 ? 0.2 : i % 5);
+        if (lens == VFRONT_LENS_DS) c.distortion[1] += 0.5;
+        if (lens == VFRONT_LENS_EUCM) c.distortion[0] += 0.5, c.distortion[1] += 1.0;
+        if (lens == VFRONT_LENS_OMNI) c.distortion[0] += pick(i, 12, 0.3, 2.0);
         for (uint32_t k = 0; k < 20; k++) {
             const double px[2] = {pick(i, 20 + 2 * k, -100, 740), pick(i, 21 + 2 * k, -100, 580)};
             double v[5] = {0};
@@ -375,7 +378,8 @@ static int all(vfront_port_t port, char (*line)[80])
     for (size_t i = 0; i < sizeof flights / sizeof *flights; i++)
         if (flights[i].cameras <= VFRONT_CAMERAS && !(flights[i].with & MAP) == !VFRONT_MAP)
             fly(&flights[i], port, line, &lines);
-    for (int lens = 0; lens < 3 && !VFRONT_MAP; lens++) look((vfront_lens_t)lens, line[lines++], sizeof *line);
+    for (int lens = 0; lens <= VFRONT_LENS_OMNI && !VFRONT_MAP; lens++)
+        look((vfront_lens_t)lens, line[lines++], sizeof *line);
     for (uint32_t i = 0; i < 6 && !VFRONT_MAP; i++) propagate(i, i % 2 ? 600 : 7, line[lines++], sizeof *line);
     return lines;
 }

@@ -36,6 +36,7 @@ static struct {
     long fail_at;      /* number of the call that fails; 0: none */
     cudaError_t error; /* error returned */
     int failed;        /* call that failed, or -1 */
+    int before;        /* last call */
     cudaError_t last;  /* for cudaGetLastError() */
     int devices;       /* number of devices reported; -1: the real number */
     _Atomic int late;  /* number of queries that report a running graph; -1: all */
@@ -61,6 +62,7 @@ static inline void fail_call(long number, cudaError_t error)
 
 static inline cudaError_t enter(enum call call)
 {
+    fault.before = (int)call;
     if (++fault.calls != fault.fail_at) return cudaSuccess;
     fault.failed = (int)call;
     fault.in_launcher = fault.launching;
@@ -143,6 +145,17 @@ cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     *graph = NULL;
     return error;
 }
+
+#if CUDART_VERSION >= 11010
+/** Only uploads of new graphs are counted. The others precede frames, at times of their own, and always fail: the port
+ *  ignores their errors. */
+cudaError_t __wrap_cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    if (fault.before != CALL_cudaGraphInstantiate) return fault.last = cudaErrorUnknown;
+    const cudaError_t error = enter(CALL_cudaGraphUpload);
+    return error ? error : __real_cudaGraphUpload(exec, stream);
+}
+#endif
 
 static struct {
     cudaGraphExec_t exec;

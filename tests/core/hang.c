@@ -112,6 +112,14 @@ cudaError_t __wrap_cudaGetDeviceCount(int *devices)
     return __real_cudaGetDeviceCount(devices);
 }
 
+#if CUDART_VERSION >= 11010
+cudaError_t __wrap_cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    enter(CALL_cudaGraphUpload, NOTHING);
+    return __real_cudaGraphUpload(exec, stream);
+}
+#endif
+
 cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     enter(CALL_cudaStreamEndCapture, GRAPH);
@@ -388,6 +396,40 @@ static void step_hangs(void **state)
     }
 }
 
+#if CUDART_VERSION >= 11010
+/** The call that precedes a frame hangs: the next call abandons the port. */
+static void preparation_hangs(void **state)
+{
+    (void)state;
+    const struct timespec interval = {0, 20000000};
+    uint32_t lost = 0;
+    for (int shutdown = 0; shutdown < 2; shutdown++) {
+        started();
+        for (uint64_t n = 0; n < 4; n++, nanosleep(&interval, NULL)) assert_int_equal(step(n), VFRONT_OK);
+        set(CALL_cudaGraphUpload, 0);
+        begin();
+        uint64_t n = 4;
+        for (; !get(&hang.blocked); n++, nanosleep(&interval, NULL)) {
+            const vfront_status_t status = step(n);
+            assert_true(status == VFRONT_OK || get(&hang.blocked));
+            within(0, "no preparation for a frame");
+            if (status) break;
+        }
+        const vfront_frame_t f = frame(n + 1);
+        begin();
+        if (shutdown) {
+            assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_E_ABANDONED);
+        } else {
+            pair_refused(vfront_submit(&pair_vf, &f), VFRONT_E_ABANDONED, "cudaGraphUpload");
+            assert_int_equal(vfront_shutdown(&pair_vf), VFRONT_E_ABANDONED);
+        }
+        within(step_us, "after it hung");
+        host_takes_over(++lost);
+        over();
+    }
+}
+#endif
+
 /** A step that does not end, as with a hanging kernel: each call that can follow abandons it in time. */
 static void step_does_not_end(void **state)
 {
@@ -631,10 +673,22 @@ int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup(name, before)
     const struct CMUnitTest tests[] = {
-        TEST(init_hangs),  TEST(init_hangs_auto), TEST(step_hangs),   TEST(step_does_not_end),
-        TEST(query_hangs), TEST(shutdown_hangs),  TEST(kernel_hangs), TEST(many_times),
-        TEST(bad_values),  TEST(priorities),      TEST(wait_modes),   TEST(not_the_callers_thread),
+        TEST(init_hangs),
+        TEST(init_hangs_auto),
+        TEST(step_hangs),
+        TEST(step_does_not_end),
+        TEST(query_hangs),
+        TEST(shutdown_hangs),
+        TEST(kernel_hangs),
+        TEST(many_times),
+        TEST(bad_values),
+        TEST(priorities),
+        TEST(wait_modes),
+        TEST(not_the_callers_thread),
         TEST(for_ever),
+#if CUDART_VERSION >= 11010
+        TEST(preparation_hangs),
+#endif
     };
     const struct CMUnitTest none[] = {cmocka_unit_test(no_device)};
     const vfront_rig_t rig = pair_with_imu();

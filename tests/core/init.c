@@ -266,7 +266,7 @@ static void init_distortion(void **state)
 {
     (void)state;
     static const double bad[] = {NAN, INFINITY, -INFINITY, 1.001e6, -1.001e6};
-    static const int numbers[] = {5, 8, 4}, unknown[] = {3, -1, INT32_MAX, INT32_MIN};
+    static const int numbers[] = {5, 8, 4}, unknown[] = {6, -1, INT32_MAX, INT32_MIN};
     for (int variant = 0; variant < 2 * VFRONT_CAMERAS; variant++) {
         const int c = variant % VFRONT_CAMERAS;
         vfront_rig_t start = pair_unplaced(), rig;
@@ -282,7 +282,8 @@ static void init_distortion(void **state)
                 const int decentering = lens != VFRONT_LENS_EQUIDISTANT && (k == 2 || k == 3);
                 char name[64];
                 start.camera[c].lens = (vfront_lens_t)lens;
-                snprintf(name, sizeof name, "absurd: rig.camera[%d].distortion[%d]", c, k);
+                snprintf(name, sizeof name, "%s: rig.camera[%d].distortion[%d]",
+                         k < numbers[lens] ? "absurd" : "no such number", c, k);
                 for (int i = 0; i < 5 + 2 * decentering; i++) {
                     rig = start;
                     rig.camera[c].distortion[k] = i < 5 ? bad[i] : i == 5 ? 1.001 : -1.001;
@@ -299,6 +300,47 @@ static void init_distortion(void **state)
                     vfront_shutdown(&pair_vf);
                 }
             }
+    }
+    pair_still_starts();
+}
+
+/** Coefficients of ds, eucm and omni: each within its range, others 0; also for an uncalibrated camera. */
+static void init_sphere(void **state)
+{
+    static const struct {
+        vfront_lens_t lens;
+        int k;
+        double least, most;
+        const char *text;
+    } range[] = {
+        {VFRONT_LENS_DS, 0, -0.99, 0.99, "xi is not in -0.99..0.99: rig.camera[%d].distortion[0]"},
+        {VFRONT_LENS_DS, 1, 0, 1, "alpha is not in 0..1: rig.camera[%d].distortion[1]"},
+        {VFRONT_LENS_DS, 2, 0, 0, "no such number: rig.camera[%d].distortion[2]"},
+        {VFRONT_LENS_EUCM, 0, 0, 1, "alpha is not in 0..1: rig.camera[%d].distortion[0]"},
+        {VFRONT_LENS_EUCM, 1, 0.01, 100, "beta is not in 0.01..100: rig.camera[%d].distortion[1]"},
+        {VFRONT_LENS_OMNI, 0, -0.99, 99, "xi is not in -0.99..99: rig.camera[%d].distortion[0]"},
+        {VFRONT_LENS_OMNI, 1, -1e6, 1e6, "absurd: rig.camera[%d].distortion[1]"},
+        {VFRONT_LENS_OMNI, 4, -1, 1, "absurd: rig.camera[%d].distortion[4]"},
+        {VFRONT_LENS_OMNI, 5, 0, 0, "no such number: rig.camera[%d].distortion[5]"},
+    };
+    (void)state;
+    for (size_t i = 0; i < VFRONT_CAMERAS * sizeof range / sizeof *range; i++) {
+        const int c = (int)(i % VFRONT_CAMERAS), n = (int)(i / VFRONT_CAMERAS);
+        const double bad[] = {range[n].least - 1e-3, range[n].most + 1e-3, NAN, INFINITY, -INFINITY};
+        vfront_rig_t rig = pair_unplaced();
+        vfront_camera_t *camera = &rig.camera[c];
+        char text[80];
+        if (i % 3 == 0) camera->fx_px = camera->fy_px = 0;
+        snprintf(text, sizeof text, range[n].text, c);
+        memset(camera->distortion, 0, sizeof camera->distortion);
+        camera->lens = range[n].lens;
+        camera->distortion[1] = range[n].lens == VFRONT_LENS_EUCM ? 1.0 : 0.0;
+        assert_int_equal(vfront_init(&pair_vf, &rig, NULL, pair_port), VFRONT_OK);
+        vfront_shutdown(&pair_vf);
+        for (int b = 0; b < 5; b++) {
+            camera->distortion[range[n].k] = bad[b];
+            init_refused(&rig, NULL, pair_port, VFRONT_E_CALIBRATION, text);
+        }
     }
     pair_still_starts();
 }
@@ -703,7 +745,7 @@ int main(void)
         LONE(init_distortion), LONE(init_view),   LONE(init_pair),    LONE(init_one_place),
         LONE(init_rectified),  LONE(init_port),   LONE(init_auto),    LONE(init_no_detail),
         LONE(tuning_range),    LONE(tuning_ends), LONE(tuning_pairs), LONE(tuning_arguments),
-        LONE(init_map),
+        LONE(init_map),        LONE(init_sphere),
     };
     return pair_run("init", tests, sizeof tests / sizeof *tests);
 }

@@ -192,6 +192,40 @@ static void disparities_again(void **state)
 }
 #endif
 
+/** One lens by two models, omni with xi 1 and eucm with alpha 1/2, whose focal lengths differ by a factor of 2: the
+ *  same depths to rounding, and the same deviations of them. */
+static void one_lens_two_models(void **state)
+{
+    (void)state;
+    static vfront_result_t first;
+    for (int omni = 0; omni < 2; omni++) {
+        vfront_rig_t rig = pair_cameras();
+        const vfront_result_t *r = NULL;
+        for (int c = 0; c < VFRONT_CAMERAS; c++) {
+            vfront_camera_t *camera = &rig.camera[c];
+            memset(camera->distortion, 0, sizeof camera->distortion);
+            camera->lens = omni ? VFRONT_LENS_OMNI : VFRONT_LENS_EUCM;
+            camera->distortion[0] = omni ? 1.0 : 0.5;
+            camera->distortion[1] = omni ? 0.0 : 1.0;
+            camera->fx_px *= omni ? 2.0 : 1.0;
+            camera->fy_px *= omni ? 2.0 : 1.0;
+        }
+        vfront_shutdown(&pair_vf);
+        must(vfront_init(&pair_vf, &rig, NULL, pair_port));
+        for (uint64_t i = 0; i < 3; i++) {
+            const vfront_frame_t f = pair_frame(i);
+            must(vfront_step(&pair_vf, &f, &r));
+        }
+        if (!omni) first = *r;
+        assert_true(r->depths_count > 20 && r->depths_count == first.depths_count);
+        for (uint32_t i = 0; i < r->depths_count; i++) {
+            const vfront_depth_t *is = &r->depths[i], *was = &first.depths[i];
+            assert_true(fabsf(is->depth_m - was->depth_m) <= 1e-3f * was->depth_m);
+            assert_true(fabsf(is->sigma_m - was->sigma_m) <= 1e-3f * was->sigma_m);
+        }
+    }
+}
+
 /** The same depths and matches after a reset and after refused frames, whatever came in between. */
 static void partners_after_reset(void **state)
 {
@@ -682,6 +716,7 @@ int main(void)
         AFTER(points_of_a_picture),
         AFTER(cameras_of_two_sizes),
         AFTER(partners_after_reset),
+        AFTER(one_lens_two_models),
 #if VFRONT_DENSE
         AFTER(disparities_again),
 #endif

@@ -95,6 +95,14 @@ static void partners_of_rigs(void **state)
     }
 }
 
+/** Tracks with a partner in camera 1 [1/1000]. */
+static uint32_t permille_of_tracks(const vfront_result_t *r)
+{
+    uint32_t partners = 0;
+    for (uint32_t i = 0; i < r->tracks_count; i++) partners += r->tracks[i].depth_sigma_m > 0.0f;
+    return 1000 * partners / r->tracks_count;
+}
+
 /** Results disabled by the tuning are absent, and nothing else is. Without motions, which guide the search for
  *  matches. */
 static void partners_off(void **state)
@@ -121,10 +129,11 @@ static void partners_off(void **state)
                 assert_true(with->depths_count > 0 && (i == 0 || with->matches_count > 0));
                 if (!has_depths[variant]) {
                     assert_int_equal(without->depths_count, 0);
-                    assert_int_equal(without->health.stereo, VFRONT_STEREO_NONE);
+                    assert_int_equal(without->health.stereo, VFRONT_STEREO_GOOD); /* by the tracks */
+                    assert_int_equal(without->health.stereo_permille, permille_of_tracks(without));
                     assert_true(with->health.stereo == VFRONT_STEREO_GOOD && with->health.stereo_permille > 0);
                     with->depths_count = 0;
-                    with->health.stereo = with->health.stereo_permille = 0;
+                    with->health.stereo_permille = without->health.stereo_permille;
                     with->health.stereo_offset_px = with->health.epipolar_offset_px = 0.0f;
                     with->health.epipolar_sigma_px = without->health.epipolar_sigma_px;
                 }

@@ -9,7 +9,7 @@
 --only   These sets alone: cones reindeer aloe sceneflow_A0032 kitti.
 --out    Writes an image of each set's disparities there: left image, truth, vfront, OpenCV; red near, blue far, black none.
 --alone  vfront alone.
---lost   The second table alone.
+--lost   The second and third table alone.
 
 Images lie in $VFRONT_DATA or ../shared/data beside the project. Exit status: 77 data, OpenCV or the bridge is missing, else 0.
 
@@ -27,10 +27,18 @@ x8, x5       That as a multiple of SGBM's with 8 and with 5 paths.
 Second table, on the sets with truth and on three frames of TartanAir, whose right image is made of its depth. SGBM here has the range's columns
 added on the left of both images, so that it is not blind there; 8 paths, blocks of 3x3 and 5x5, the rest as above.
 
-lost     Share of all pixels with truth that have no disparity or one that is off by more than 2 px [%]: vfront; each SGBM by uniqueness.
+lost     Share of all pixels with truth that have no disparity or one that is off by more than 2 px [%]: vfront; the best SGBM of both blocks and
+         uniqueness 0 to 50.
+common   Share of the pixels where vfront and that SGBM have a disparity that are off by more than 2 px [%]: vfront; SGBM.
+filled   Share of all pixels with truth that are off by more than 2 px after a hole has taken the smaller disparity of its ends in the row, as KITTI's
+         evaluation does [%]: vfront; the best SGBM.
 wrong    Share of the pixels with truth and a disparity that are off by more than 2 px [%]: vfront; SGBM at the same density, from its curve over
-         uniqueness 0 to 50, the better of both blocks.
+         uniqueness, the better of both blocks.
+hidden   Of the pixels that camera 1 does not see but has columns for: share with a disparity; of these off by more than 2 px [%]: vfront; that SGBM.
 chosen   dense_unique_percent and dense_back_px with the least mean of lost on all other sets, of 1, 2, 4, 8 % and 1, 2 px; lost with these.
+
+Third table: drawn scenes of poles before a wall, three draws of each width, of noise of 2 grey levels: pixels of the poles that are right within
+2 px; pixels of the wall that are off by more [%]: vfront; SGBM, 3x3, uniqueness 10.
 
 kitti        A street without truth: share of pixels where both have a disparity that agree within 1 px [%], density, and the median
              difference of grey level between a pixel and its match. Then the time of its stixels, columns of 5 px:
@@ -180,6 +188,21 @@ def losses(found, truth):
     return 100 * (1 - (valid & fine).sum() / have.sum()), 100 * (1 - fine[valid].mean()), 100 * valid.sum() / have.sum()
 
 
+def share(these, truth, found):
+    """Share of these pixels that are off by more than 2 px [%]."""
+    return 100 * (abs(found - truth)[these] > 2).mean()
+
+
+def fill_in(found):
+    """Disparities without holes: the smaller one of both ends in the row."""
+    width = found.shape[1]
+    column, rows = np.arange(width)[None, :], np.arange(found.shape[0])[:, None]
+    left = np.maximum.accumulate(np.where(found >= 0, column, -1), 1)
+    right = np.minimum.accumulate(np.where(found >= 0, column, width)[:, ::-1], 1)[:, ::-1]
+    ends = np.where(left >= 0, found[rows, np.maximum(left, 0)], np.inf), np.where(right < width, found[rows, np.minimum(right, width - 1)], np.inf)
+    return np.minimum(*ends)
+
+
 def tartan():
     """Frames of TartanAir: left image, right image made of the depth, truth."""
     sys.path.insert(0, os.path.join(ROOT, "tests", "geometry"))
@@ -193,27 +216,68 @@ def tartan():
     return sets
 
 
+def nearest(truth):
+    """Mask of the pixels that nothing nearer hides from camera 1, and of those that it has columns for."""
+    height, width = truth.shape
+    there = np.arange(width)[None, :] - np.round(truth).astype(int)
+    inside, at = there >= 0, np.clip(there, 0, width - 1)
+    most, rows = np.zeros((height, width)), np.repeat(np.arange(height)[:, None], width, 1)
+    np.maximum.at(most, (rows[inside], at[inside]), truth[inside])
+    return inside & (np.take_along_axis(most, at, 1) - truth <= 1), inside
+
+
 def table_of_losses(vfront, settings):
     sets = {name: load(name)[:3] + (RANGE[name],) for name in RANGE if name != "kitti"}
     sets.update(tartan())
     ladder = (0, 5, 10, 15, 20, 30, 40, 50)
     grid = ["dense_unique_percent=%d dense_back_px=%d" % (u, b) for u in (1, 2, 4, 8) for b in (1, 2)]
-    print("\n%-16s | %10s | %s | %s" % ("lost [%]", "vfront", "SGBM 3x3, 10 15 20 30 %   ", "SGBM 5x5, 10 15 20 30 %"))
+    print("\n%-16s | %13s | %13s | %13s | %26s | %s" % ("[%]", "lost", "common", "filled", "wrong", "hidden: given, wrong"))
     lost = {}
     for name, (left, right, truth, most) in sets.items():
-        ours = [losses(vfront.find(left, right, " ".join(["dense_disparities=%d" % most] + settings))[0], truth)]
-        theirs = [[losses(sgbm_padded(left, right, most, block, u), truth) for u in ladder] for block in (3, 5)]
+        own = vfront.find(left, right, " ".join(["dense_disparities=%d" % most] + settings))[0]
+        have, (seen, inside) = truth > 0, nearest(truth)
+        theirs = [[sgbm_padded(left, right, most, block, u) for u in ladder] for block in (3, 5)]
+        best = min((found for row in theirs for found in row), key=lambda found: losses(found, truth)[0])
+        filled = min(share(have, truth, fill_in(found)) for row in theirs for found in row)
         lost[name] = [losses(vfront.find(left, right, "dense_disparities=%d %s" % (most, text))[0], truth)[0] for text in grid]
-        curves = [sorted((t[2], t[1]) for t in row) for row in theirs]
-        equal = [min(np.interp(o[2], *zip(*curve)) for curve in curves) for o in ours]
-        print("%-16s | %10.1f | %s | %s | wrong: %4.1f of %4.1f %%, SGBM %4.1f"
-              % ((name, ours[0][0]) + tuple(" ".join("%5.1f" % t[0] for t in row[2:6]) + "   " for row in theirs) +
-                 (ours[0][1], ours[0][2], equal[0])))
+        curves = [sorted(losses(found, truth)[2:0:-1] for found in row) for row in theirs]
+        (ours, wrong, density), both = losses(own, truth), have & (own >= 0) & (best >= 0)
+        hidden = [(100 * (found[k] >= 0).mean(), share(k & (found >= 0), truth, found)) for k in [have & inside & ~seen] for found in (own, best)]
+        print("%-16s | %5.1f; %5.1f | %5.2f; %5.2f | %5.1f; %5.1f | %4.1f of %4.1f; SGBM %4.1f | %3.0f, %3.0f; %3.0f, %3.0f"
+              % ((name, ours, losses(best, truth)[0], share(both, truth, own), share(both, truth, best), share(have, truth, fill_in(own)), filled,
+                  wrong, density, min(np.interp(density, *zip(*curve)) for curve in curves)) + hidden[0] + hidden[1]))
         sys.stdout.flush()
     for name in lost:
         means = [sum(lost[other][k] for other in lost if other != name) for k in range(len(grid))]
-        best = int(np.argmin(means))
-        print("%-16s | chosen on the others: %s, lost %.1f %%" % (name, grid[best], lost[name][best]))
+        chosen = int(np.argmin(means))
+        print("%-16s | chosen on the others: %s, lost %.1f %%" % (name, grid[chosen], lost[name][chosen]))
+
+
+def poles(width_px, seed):
+    """A textured wall, poles before it, of 60 grey levels more or less: both images and the truth [px]."""
+    draw, height, width, far = np.random.default_rng(seed), 240, 480, 8
+    texture = lambda cell: cv2.resize(draw.normal(0, 1, (height // cell + 2, width // cell + 12)), (width + 60, height), interpolation=cv2.INTER_CUBIC)
+    wall = 128 + 40 * texture(6) + 20 * texture(2)
+    left, right, truth = wall[:, 40:40 + width].copy(), wall[:, 40 + far:40 + far + width].copy(), np.full((height, width), float(far))
+    for k in range(8):
+        x, near = 50 + 52 * k + draw.integers(0, 10), draw.integers(24, 44)
+        pole = 128 + draw.choice([-60, 60]) + 15 * draw.normal(0, 1, (height, width_px))
+        left[:, x:x + width_px] = right[:, x - near:x - near + width_px] = pole
+        truth[:, x:x + width_px] = near
+    noisy = lambda image: np.clip(image + draw.normal(0, 2, image.shape), 0, 255).astype(np.uint8)
+    return noisy(left), noisy(right), truth
+
+
+def table_of_poles(vfront, settings):
+    print("\n%-16s | %13s | %s" % ("poles [%]", "right", "wall, wrong"))
+    for width_px in (2, 3, 4, 6, 8):
+        scenes = [poles(width_px, seed) for seed in range(3)]
+        row = []
+        for match in (lambda a, b: vfront.find(a, b, " ".join(["dense_disparities=64"] + settings))[0], lambda a, b: sgbm_padded(a, b, 64, 3, 10)):
+            found = [match(left, right) for left, right, _ in scenes]
+            row.append((np.mean([100 - losses(f, np.where(t > 8, t, 0))[0] for f, (_, _, t) in zip(found, scenes)]),
+                        np.mean([100 * ((f >= 0) & (abs(f - t) > 2))[t == 8].mean() for f, (_, _, t) in zip(found, scenes)])))
+        print("%-16s | %5.1f; %5.1f | %5.2f; %5.2f" % ("%d px" % width_px, row[0][0], row[1][0], row[0][1], row[1][1]))
 
 
 def grey_difference(left, right, found):
@@ -294,6 +358,7 @@ def main():
         sys.stdout.flush()
     if not alone and not lists["--only"]:
         table_of_losses(vfront, settings)
+        table_of_poles(vfront, settings)
     return 0
 
 

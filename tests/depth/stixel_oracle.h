@@ -24,7 +24,8 @@ static int blank[MOST_H]; /* 1: the row is bright and without texture */
 static int authors;       /* 1: rules of the authors' program where the stage's differ */
 static int hidden;        /* bottom rows whose ground camera 1 does not see */
 /* Tuning values, in px, m and rad. */
-static double sigma_object, sigma_ground, slack, depth, sigma_height, sigma_tilt;
+static double sigma_object, sigma_ground, slack, depth, sigma_height, sigma_tilt, step_up;
+static int above_sky; /* 1: objects may be above sky */
 /* Prefix sums below a row of the data terms of each class and of disparities; road disparity in a row. */
 static double objects[MOST_D][MOST_H + 1], grounds[MOST_H + 1], skies[MOST_H + 1], sums[MOST_H + 1], road_at[MOST_H];
 static int valid[MOST_H + 1]; /* number of valid disparities below a row */
@@ -52,10 +53,27 @@ static double nearest(double x) { return floor(x * 256.0 + 0.5) / 256.0; }
 static double sky_of(int v, int no_support)
 {
     double least = 1e9;
-    if (d[v] < 0.0) return blank[v] ? -0.75 : no_support ? -0.25 : -0.0625;
+    if (d[v] < 0.0) return blank[v] || no_support ? -0.25 : -0.0625;
     const double measured = gauss(d[v], 0.0, 0.1, erf(all / (0.1 * sqrt(2.0))) / 2.0, 0.4);
     for (int k = 0; k < all; k++) least = fmin(least, objects[k][v + 1] - objects[k][v]);
     return blank[v] ? fmin(measured, least + (d[v] - 3.0 * slack) / (3.0 * slack)) : measured;
+}
+
+/** 1 if the disparities four rows below and above row v differ as those of the road, to a quarter. */
+static int is_level(int v)
+{
+    if (authors || v < hidden + 4 || v + 4 >= horizon || v + 4 >= h || d[v - 4] < 0.0 || d[v + 4] < 0.0) return 0;
+    const double fall = road_at[v - 4] - road_at[v + 4];
+    return 4.0 * fabs(d[v - 4] - d[v + 4] - fall) <= fall;
+}
+
+/** Difference of the disparity of row v from that of ground: `at` is the road's, height_m the camera's height above it.
+ *  Ground lies lower by up to two steps; or higher by up to one, where it is level. */
+static double off_ground(int v, double at, double height_m)
+{
+    const double up = fmin(step_up, 0.5 * height_m), off = d[v] - at;
+    if (off < 0.0) return fmin(off + (authors ? 0.0 : nearest(at * 2.0 * step_up / (height_m + 2.0 * step_up))), 0.0);
+    return fmax(off - (is_level(v) ? nearest(at * up / (height_m - up)) : 0.0), 0.0);
 }
 
 /** Fills the prefix sums, for a road of disparity slope * (rows below the horizon) and a column with first pixel
@@ -67,6 +85,8 @@ static void sum_rows(double horizon_px, double slope, int left)
     slack = nearest(step.geometry.stixel_model.slack_mpx / 1000.0);
     depth = step.geometry.stixel_model.depth_mm / 1000.0;
     sigma_height = step.geometry.stixel_model.height_mm / 1000.0;
+    step_up = step.geometry.stixel_model.step_mm / 1000.0;
+    above_sky = step.geometry.stixel_model.above_sky;
     sigma_tilt = step.geometry.stixel_model.tilt_mdeg / 1000.0 * acos(-1.0) / 180.0;
     const double tilt = atan((horizon_px - centre_y) / focal), height_m = base_m * cos(tilt) / slope,
                  by = focal * base_m / height_m;
@@ -88,9 +108,10 @@ static void sum_rows(double horizon_px, double slope, int left)
         const int none = d[v] < 0.0;
         sums[v + 1] = sums[v] + (none ? 0.0 : d[v]);
         valid[v + 1] = valid[v] + !none;
-        grounds[v + 1] = grounds[v] + (v >= horizon ? 1e7
-                                       : none       ? 0.0
-                                                    : gauss(d[v], at, sigma, inside_of(at, sigma), 0.15));
+        grounds[v + 1] = grounds[v] +
+                         (v >= horizon ? 1e7
+                          : none       ? 0.0
+                                 : gauss(at + off_ground(v, at, height_m), at, sigma, inside_of(at, sigma), 0.15));
         for (int k = 0; k < all; k++) {
             const double whole = floor(d[v]), spread = sqrt(sigma_object * sigma_object +
                                                             pow(whole * whole * depth / (focal * base_m), 2.0));
@@ -150,7 +171,7 @@ static double transition_cost(int type, int before, int vb, double fn, double p)
     if (type == SKY) return before == OBJECT && (!authors || p >= slack) ? length + log(2.0) : FOREVER;
     if (before == OBJECT) return length + object_object(fn, p, below);
     if (before == GROUND) return length + object_ground(fn, g);
-    return fn > slack ? length + log(all - slack) : FOREVER;
+    return (authors || above_sky) && fn > slack ? length + log(all - slack) : FOREVER;
 }
 
 struct state {
@@ -225,12 +246,13 @@ static double total(const struct piece *piece, int count)
     return cost;
 }
 
-/** Class as the stage reports it: an object of less than 1 px disparity is sky if it begins above the horizon, else
- *  unknown if the road at its base is nearer by more than the slack. */
+/** Class as the stage reports it: an object of less than 1 px disparity is sky if it begins above the horizon and no
+ *  object is above it; below the horizon unknown if the road at its base is nearer by more than the slack. */
 static int called(const struct piece *p)
 {
     if (p->type != OBJECT || mean_of(p->base, p->top) >= 1.0) return p->type;
-    return p->base >= horizon ? SKY : road_at[p->base] - mean_of(p->base, p->top) > slack ? UNKNOWN : OBJECT;
+    if (p->base < horizon) return road_at[p->base] - mean_of(p->base, p->top) > slack ? UNKNOWN : OBJECT;
+    return above_sky || p->top == h - 1 || (p[1].type == SKY && p[1].top == h - 1) ? SKY : OBJECT;
 }
 
 /** Segmentation as the stage reports it: the hidden rows are one segment. Returns the number of segments. */

@@ -52,7 +52,7 @@ gpu_times() {
 mkdir -p "$build/evidence/log"
 echo "evidence: what is quick" >&2
 $make -j"$(nproc)" lib >&2
-tests/run.sh --log "$build/evidence/log" 'make stack' 'make size' 'make symbols' "tests/house/header.sh $cc" "tests/house/abi.sh $cc" >&2
+tests/run.sh --log "$build/evidence/log" 'make stack' 'make size' 'make symbols' 'make integrity-sample' "tests/house/header.sh $cc" "tests/house/abi.sh $cc" >&2
 {
     echo "Evidence (make evidence; tests/README.md says what it is). Written by a program: not to be edited."
     echo "$(date -u +%Y-%m-%d), sources $(tests/house/sources.sh)"

@@ -13,6 +13,7 @@ import tempfile
 
 try:
     import numpy as np
+    import mcap.reader
     import mcap.writer
     import rosbags.rosbag1
     import rosbags.rosbag2
@@ -228,6 +229,27 @@ def check_bags(replay, folder, wanted):
         check(f"two files in a folder{topics}", code == 1 and f"{folder / 'mcap'}: 2 .mcap files: give one of them" in said, (code, said))
 
 
+def check_lenses(replay, folder):
+    """Every lens in replay's own MCAP, which is read as the calibration that it was written with."""
+    f, size = drawn.FOCAL, f"[{drawn.WIDTH}, {drawn.HEIGHT}]"
+    lenses = {"ds": ("double_sphere", [-0.2, 0.55], []), "eucm": ("eucm", [0.6, 1.1], []), "omni": ("omni", [0.9], [-0.01, 0.002, 1e-4, -2e-4]),
+              "pinhole": ("equidistant", [], [0.01, -0.002, 1e-4, -2e-4])}
+    for camera_model, (name, before, coefficients) in lenses.items():
+        distortion = {"pinhole": "equidistant", "omni": "radtan"}.get(camera_model, "none")
+        scale = 1 + before[0] if camera_model in ("ds", "omni") else 1
+        one = (f"  camera_model: {camera_model}\n  intrinsics: {[*before, f * scale, f * scale, 95.5, 71.5]}\n  distortion_model: {distortion}\n"
+               f"  distortion_coeffs: {coefficients}\n  resolution: {size}\n")
+        step = f"  T_cn_cnm1: [[1, 0, 0, {-drawn.BASELINE}], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]\n"
+        (folder / "chain.yaml").write_text(f"cam0:\n{one}cam1:\n{one}{step}")
+        code, out, said = run(replay, "--out", folder / "own", "--export", "mcap", "--calibration", folder / "chain.yaml", folder / "sequence")
+        check(f"{name} is written", code == 0, said)
+        models = {STORE.deserialize_cdr(m.data, INFO).distortion_model for s, _, m in
+                  mcap.reader.make_reader((folder / "own/replay.mcap").open("rb")).iter_messages() if s.name == INFO}
+        check(f"{name} by its name", models == {name}, models)
+        code, read, said = run(replay, folder / "own/replay.mcap")
+        check(f"{name} is read again", code == 0 and digest(read) == digest(out), (code, out, read, said))
+
+
 def check_damage(replay, folder):
     whole = (folder / "none.mcap").read_bytes()
     file = folder / "damaged.mcap"
@@ -265,8 +287,8 @@ def check_damage(replay, folder):
            1, "truncated or damaged PNG")
     expect("camera_info of another size", rewritten([("/left/camera_info", INFO, 1, info(0, width=640))] + [m for m in fields if m[1] == IMAGE]), 1,
            "/left/camera_info has 640x144, but the pictures are 192x144")
-    expect("a lens that is not known", rewritten([("/left/camera_info", INFO, 1, info(0, distortion_model="omni"))] + [m for m in fields if m[1] == IMAGE]), 1,
-           "distortion_model omni")
+    expect("a lens that is not known", rewritten([("/left/camera_info", INFO, 1, info(0, distortion_model="fov"))] + [m for m in fields if m[1] == IMAGE]), 1,
+           "distortion_model fov")
     expect("uncalibrated", rewritten([m for m in fields if m[1] == IMAGE]), 0, "no camera_info beside /left/image_raw")
     expect("depth is no camera", rewritten([("/a/depth", *m[1:]) if "left" in m[0] else m for m in fields if m[1] == IMAGE]), 0, "pictures of /right/image_raw;")
     expect("without a time in common", rewritten([(m[0], m[1], m[2], image(m[2] + 10**7 * ("left" in m[0]), 0, np.zeros((40, 40), np.uint8)))
@@ -299,6 +321,7 @@ def main(replay):
         check_readers(replay, folder, wanted)
         check_pictures(replay, folder, wanted)
         check_bags(replay, folder, wanted)
+        check_lenses(replay, folder)
         check_damage(replay, folder)
     print(f"bags: {cases} cases, {failures} wrong")
     return failures > 0

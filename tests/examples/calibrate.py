@@ -8,7 +8,8 @@ Exit: 0 good, 1 not, 77 no pictures or no numpy.
 
 A stretch of EuRoC MH_01 with its calibration, IMU samples or pictures changed by a drawn error, or not at all. A right one must have exit code 0 and no
 WRONG line; a wrong one exit code 3, and WRONG lines of the kind that is expected. Where the error is of one value, the value found must be it, within four
-of the deviations printed and what the right calibration is off by itself. The picture must be XML without values that are no numbers. Messages for what
+of the deviations printed and what the right calibration is off by itself. The picture must show each line
+with its verdict, the distances from epipolar lines that were made, and the rates of the pictures on the curve of the gyro. Messages for what
 cannot be checked. --quick: one of most kinds, on 80 frames."""
 import argparse
 import os
@@ -29,6 +30,10 @@ DATA = pathlib.Path(os.environ.get("VFRONT_DATA", "../shared/data"))
 SOURCE = DATA / "euroc_mh01_a" / "mav0"
 ROW = re.compile(r"^  (\S.*?)\s{2,}(-?[0-9.e+]+) \+- ([0-9.e+-]+) (\S.*?)\s{2,}(\S+) \+- (\S+)\s+(?:< )?([0-9.]+) (good|WRONG|unknown)$", re.M)
 LOST = re.compile(r"^  (\S.*?)\s{2,}-\s+(good|WRONG|unknown)$", re.M)
+
+SVG = "{http://www.w3.org/2000/svg}"
+COLOUR = {"good": "#009e73", "WRONG": "#d55e00", "unknown": "#999999"}
+GIVEN, FITTED = "#d55e00", "#0072b2" # by the calibration or the pictures, after the correction or by the gyro
 
 
 def turn(w):
@@ -194,11 +199,57 @@ def faults_of(out, value):
     return None if abs(found - true) <= 4 * sigma + own else f"{name}: {found} +- {sigma} where {true:.3f} was made"
 
 
-def picture_faults(file):
+def row_faults(root, out):
+    """Each line that was printed: name, value and verdict in the picture, its mark beyond the limits where it is WRONG, between them where it is good."""
+    words = [(float(e.get("x", 0)), float(e.get("y", 0)), e.text, e.get("fill")) for e in root.iter(SVG + "text")]
+    limits = sorted(float(re.match(r"M([0-9.]+)", e.get("d")).group(1)) for e in root.iter(SVG + "path") if e.get("stroke-dasharray") == "4 3")
+    marks = {float(e.get("cy")): float(e.get("cx")) for e in root.iter(SVG + "circle") if e.get("r") == "5"}
+    if len(limits) != 2 or not limits[0] < limits[1]:
+        return f"limits at {limits}"
+    rows = [(r[0], f"{r[1]} \u00b1 {r[2]} {r[3]}", r[-1]) for r in ROW.findall(out)] + [(r[0], None, r[1]) for r in LOST.findall(out)]
+    for name, value, verdict in rows:
+        at = [y for x, y, text, fill in words if text == name]
+        beside = {text: fill for x, y, text, fill in words if at and y == at[0]}
+        if len(at) != 1 or beside.get(verdict.lower()) != COLOUR[verdict] or (value and value not in beside):
+            return f"{name}: {beside} beside it, {value}, {verdict} was printed"
+        outside = value and not limits[0] < marks[at[0] - 4] < limits[1]
+        if value and (verdict == "WRONG") != outside and verdict != "unknown":
+            return f"{name}: mark at {marks[at[0] - 4]} of {limits}, {verdict} was printed"
+    return None
+
+
+def map_faults(root, turned_px):
+    """Distances from epipolar lines: those after the correction short, those of the calibration as long as the error made."""
+    length = {colour: [abs(float(v)) for v in re.findall(r"<path d='M[0-9.]+ [0-9.]+v(-?[0-9.]+)' stroke='%s'" % colour, root)] for colour in (GIVEN, FITTED)}
+    if len(length[GIVEN]) < 6 or len(length[GIVEN]) != len(length[FITTED]):
+        return f"{len(length[GIVEN])} and {len(length[FITTED])} distances in the map"
+    given, fitted = (float(np.median(length[c])) / 8 for c in (GIVEN, FITTED))
+    if fitted > 0.5 or (given > 0.6 if turned_px is None else given < 0.4 * min(turned_px, 2.5)):
+        return f"distances of {given:.2f} px, {fitted:.2f} px after the correction, {turned_px} px were made"
+    return None
+
+
+def rate_faults(root):
+    """Rates of the pictures on the curve of the gyro."""
+    curve = next((e.get("d") for e in root.iter(SVG + "path") if e.get("stroke") == FITTED and e.get("d", "").count("L") > 100), "")
+    line = np.array([[float(v) for v in p.split()] for p in re.split("[ML]", curve)[1:]])
+    marks = np.array([[float(e.get("cx")), float(e.get("cy"))] for e in root.iter(SVG + "circle") if e.get("r") == "2" and e.get("fill") == GIVEN])
+    if len(line) < 100 or len(marks) < 20:
+        return f"{len(line)} and {len(marks)} rates in the picture"
+    off = np.abs(np.interp(marks[:, 0], line[:, 0], line[:, 1]) - marks[:, 1])
+    spread = np.ptp(line[:, 1])
+    return None if np.median(off) < 0.1 * spread else f"rates {np.median(off):.1f} of {spread:.1f} px apart"
+
+
+def picture_faults(file, out, kind, value):
     text = file.read_text()
-    if not xml.etree.ElementTree.fromstring(text).tag.endswith("svg"):
-        return "no SVG"
-    return "values that are no numbers" if re.search(r"\b(nan|inf)\b", text, re.I) else None
+    root = xml.etree.ElementTree.fromstring(text)
+    if root.tag != SVG + "svg" or re.search(r"\b(nan|inf)\b", text, re.I):
+        return "no SVG, or values that are no numbers"
+    fault = row_faults(root, out)
+    if not fault and kind in ("right", "turned"):
+        fault = map_faults(text, abs(value[1]) * 1e-3 * 458 if kind == "turned" else None) or rate_faults(root)
+    return fault and f"picture: {fault}"
 
 
 def play(program, kind, draw, frames):
@@ -217,7 +268,7 @@ def play(program, kind, draw, frames):
             return f"too few lines are read:\n{done.stdout}", wrong
         if pattern and not any(re.match(pattern, w) for w in wrong):
             return f"{pattern} is not among what is wrong", wrong
-        return (faults_of(done.stdout, value) if value else None) or picture_faults(folder / "found.svg"), wrong
+        return (faults_of(done.stdout, value) if value else None) or picture_faults(folder / "found.svg", done.stdout, kind, value), wrong
 
 
 def chessboard(program):

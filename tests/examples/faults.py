@@ -79,10 +79,12 @@ SETS = {
     "kitti+1": (DATA / "kitti01_stereo", 51, [(12, 17), (30, 35)], 5e-3, 4e-4, 155),
     "small": ("synthetic:400x256", 44, [(18, 25)], 1e-7, 1e-7, 50),
 }
-NO_GYRO = ["kitti", "kitti+1"]  # run without, though there are samples of an IMU
+NO_GYRO = ["kitti", "kitti+1", "kitti tracks"]  # run without, though there are samples of an IMU
 MOVED_PX = {"kitti+1": 1.0}  # principal point of camera 1
-JUMPS = {"euroc": {16}}  # frames to which the truth jumps: their motions are not weighed
-FULL = ["flight", "euroc", "kitti", "kitti+1"]
+JUMPS = {"euroc": {16}, "euroc tracks": {16}}  # frames to which the truth jumps: their motions are not weighed
+STATE_ONLY = {"euroc tracks": "euroc", "kitti tracks": "kitti"}  # replay --state-only
+SETS.update({name: SETS[of] for name, of in STATE_ONLY.items()})
+FULL = ["flight", "euroc", "kitti", "kitti+1", *STATE_ONLY]
 
 # Rules that name a fault, "COLUMN OPERATOR VALUE": a column of health.csv, or `status` of faults.csv; `COLUMN rises` compares with the frame before.
 # A column that health.csv does not have (yet) counts as silent; the head of the table lists these.
@@ -323,6 +325,7 @@ def run(replay, name, line, folder):
     command = [replay, "--quiet", "--port", "host", "--frames", str(frames), "--fault", str(script), "--set", f"health_gap_ms={gap_ms}",
                "--tables", "frames", "--out", str(folder), str(source)]
     command += ["--no-gyro"] if name in NO_GYRO else []
+    command += ["--state-only"] if name in STATE_ONLY else []
     command += ["--set", "vio=0"] if str(source).startswith("synthetic") else []  # a gyro, no IMU
     command += move_calibration(source, MOVED_PX[name], folder / "calib.txt") if name in MOVED_PX else []
     done = subprocess.run(command, capture_output=True, text=True)

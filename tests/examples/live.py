@@ -102,6 +102,10 @@ def pipelines(program, folder):
     expect("one of them", code == 0 and "camera 1" not in out and "(live), 9 frames" in out, out + err)
     code, out, err = run(program, rig(folder / "rig.yaml"), both.replace(f"width={WIDTH}", "width=160"))
     expect("another size than the calibration's", code == 1 and "160x240, but the rig has 320x240" in err, err)
+    for size in f"image_width: {WIDTH}\nimage_height: {HEIGHT}\n", "":  # of ROS, and of OpenCV, whose files have no size
+        (folder / "one.yaml").write_text(size + "camera_matrix: {data: [200, 0, 160, 0, 200, 120, 0, 0, 1]}\ndistortion_coefficients: {data: [0, 0, 0, 0]}\n")
+        code, out, err = run(program, f"--calibration={folder / 'one.yaml'}", f"gst:{finite}")
+        expect("a calibration by its matrix", code == 0 and f"{WIDTH}x{HEIGHT} px, calibrated, radtan" in out and "(live), 9 frames" in out, out + err)
     code, out, err = run(program, "gst:nothing ! like ! this")
     expect("words that are no pipeline", code == 1 and "gst: " in err, err)
     code, out, err = run(program, "v4l2:99")

@@ -358,7 +358,7 @@ def export(replay, dense, folder):
     read_again(replay, folder)
 
     out = folder / "dense"
-    code, _, said = run(dense, "--frames", "3", "--set", "dense=1", "--set", "stixel=1", "--tables", "frames", "--out", out, "--export", "mcap", "synthetic:192x144")
+    code, _, said = run(dense, "--frames", "3", "--set", "dense=1", "--set", "stixel=1", "--set", "stixel_model=2", "--tables", "frames", "--out", out, "--export", "mcap", "synthetic:192x144")
     check("export of stixels", code == 0, said)
     scans = read_mcap(out / "replay.mcap", ["/obstacles"])[0]["/obstacles"]
     rows = {int(r["t_ns"]): r for r in table(out / "obstacles.csv")}

@@ -101,7 +101,7 @@ expect 0 'frames$' --frames 3 --port host --tables none --overlay --out plain sy
 check 'files that nobody asked for' [ "$(ls plain | tr '\n' ' ')" = "$plain " ]
 expect 0 'frames$' --frames 3 --port host --tables frames --out plain synthetic:320x240
 check 'tables of frames: too many or too few' [ "$(ls plain | tr '\n' ' ')" = "covariance.csv $(echo $plain | \
-    sed 's/overlay/health.csv motion.csv overlay prediction.csv state.csv timing.csv/') " ]
+    sed 's/overlay/health.csv innovations.csv motion.csv overlay prediction.csv state.csv timing.csv/') " ]
 expect 2 '--tables some: not none, frames or all' --tables some
 expect 0 'frames$' --frames 2 --port host --tables none --out later synthetic:320x240@470
 check 'a flight from frame 470 on has other stamps' [ "$(head -1 later/digest.txt | cut -d ' ' -f 2)" = 16666666510 ]
@@ -147,6 +147,9 @@ check 'a level beyond detect_levels' rows one/keypoints.csv '$5 == 0'
 expect 0 'tracks +none wanted' --port host --frames 3 --features-only --out alone synthetic:320x240
 check 'tracks with --features-only' size_is alone/tracks.csv 1
 check 'no key points with --features-only' rows alone/keypoints.csv '$5 < 8'
+expect 0 '^state +good 9[0-9]' --port host --frames 40 --state-only --out lean --tables all synthetic:320x240
+check 'key points with --state-only' size_is lean/keypoints.csv 1
+check 'the pair without key points' [ "$(tail -n +2 lean/health.csv | cut -d, -f30 | sort -u)" = good ]
 
 # Bearings, depths and matches: that the files agree with each other, and are not there when there is nothing to write.
 one='(v = $%d * $%d + $%d * $%d + $%d * $%d) > 0.999999 && v < 1.000001'
@@ -253,6 +256,8 @@ for f in motion.csv trajectory.txt trajectory_kitti.txt trajectory.svg; do check
 expect 0 '^replay: no motion: camera 0 is not calibrated' \
     --port host --frames 2 --calibration=none --overlay=motion --out path synthetic:320x240
 expect 0 'motion +none: camera 0 is not calibrated' --port host --frames 2 --mono --calibration=none synthetic:320x240
+check 'the last line does not say what was found without a calibration' [ "$(tail -1 out.txt | sed 's/[0-9.][0-9.]*[0-9]/N/g')" = \
+    'found        N tracks a frame; no position: camera 0 is not calibrated; N ms a frame on this processor' ]
 check 'a warning that nobody asked for' [ "$(grep -c '^replay: ' out.txt)" -eq 0 ]
 cp good/truth.txt tum.txt
 expect 0 'aligned by .*; 4 frames with ground truth' --port host --frames 4 --truth tum.txt --out path synthetic:320x240
@@ -285,6 +290,10 @@ fly 0 'state +good 8[0-9]\.[0-9] %, coasting 0.0 %, stereo 0.0 %, lost 0.0 %, in
 check 'a file of states is missing' of_state
 check 'state.csv has other columns than examples/replay/README.md' documented state/state.csv
 check 'state.csv: not all rows have the columns of the first' columns_agree state/state.csv
+check 'innovations.csv has other columns than examples/replay/README.md' documented state/innovations.csv
+check 'innovations.csv: not all rows have the columns of the first' columns_agree state/innovations.csv
+check 'a good state is not tested by motion and bank' [ "$(sed 1d state/innovations.csv | cut -d, -f3 | sort | uniq -c | awk '$1 > 20 {printf "%s ", $2}')" = 'motion no-accel no-imu ' ]
+check 'a test of a good state contradicts it' rows state/innovations.csv '$4 > 0 && $4 < 1'
 check 'the first state is not that of the table' awk -F, -v s="$(sed -n 's/.*first one after \([0-9.]*\) s; began anew 0 times/\1/p' out.txt)" '
     $3 == "good" {found = 1; exit} NR > 1 {n++} END {exit !found || (s - n / 30) ^ 2 > 0.0001}' state/state.csv
 check 'the state is no source of predictions' awk -F, 'NR > 1 {seen[$2]++} END {exit !(seen["state rotation"] + seen["state"] > 20) || seen["?"]}' state/prediction.csv
@@ -527,7 +536,8 @@ check 'the baseline of TUM-VI' once 'baseline     0.10000 m'
 check 'the IMU of TUM-VI has no noise' once 'gyro         used, that of an IMU$'
 check 'no ground truth of TUM-VI' once '3 frames with ground truth, 2 m'
 mkdir nothing && expect 1 'nothing: no PNG, JPEG, BMP, PGM or PPM picture .* Known are folders with mav0 .*, image_0 .*, rgb.txt .*, left and right' nothing
-touch film.MP4 && expect 1 'film.MP4: gst: .*; a folder of its pictures will do, too' film.MP4
+touch film.MP4 one.JPG; expect 1 'one.JPG: a picture; give the folder' one.JPG
+expect 1 'film.MP4: gst: .*; a folder of its pictures will do, too' film.MP4
 
 # Calibration of ROS and OpenCV: a pair 0.12 m apart, by rectification and by R and T; what is not known is named.
 mv twin/right/4.pgm twin/right/3.pgm
@@ -549,7 +559,8 @@ expect 0 'baseline +0\.12000 m' --port host --frames 2 --calibration=left.yaml,r
 check 'the lens of plumb_bob' once 'camera 0     160x120 px, calibrated, radtan$'
 info -13.2 equidistant '0.01, 0, 0, 0' >right.yaml && expect 0 'camera 1 +160x120 px, calibrated, equidistant$' --port host --frames 2 --calibration=left.yaml,right.yaml twin
 info 0 rational_polynomial '0.1, 0, 0, 0, 0, 0.01, 0, 0' >one.yaml && expect 0 'calibrated, rational$' --port host --mono --frames 2 --calibration=one.yaml twin
-info 0 omni 0 >one.yaml && expect 1 'one.yaml: distortion_model omni: plumb_bob, rational_polynomial and equidistant are known' --port host --calibration=one.yaml twin
+info 0 double_sphere '0.1, 0.6' >one.yaml && expect 0 'calibrated, ds$' --port host --mono --frames 2 --calibration=one.yaml twin
+info 0 fov 0 >one.yaml && expect 1 'one.yaml: distortion_model fov: plumb_bob, rational_polynomial, equidistant, double_sphere, eucm and omni are known' --port host --calibration=one.yaml twin
 info 0 plumb_bob '0, 0, 0, 0, 0, 0, 0, 0, 0.1, 0, 0, 0' >one.yaml && expect 1 'number 9 is not 0' --port host --mono --calibration=one.yaml twin
 info 0 plumb_bob 0 | sed 's/width: 160/width: 320/' >one.yaml && expect 1 'one.yaml: 320x120, but the pictures are 160x120' --port host --mono --calibration=one.yaml twin
 { echo '%YAML:1.0'; echo '---'; for i in 1 2; do matrix M$i 3 3 '100., 0., 80., 0., 100., 60., 0., 0., 1.'; matrix D$i 1 5 '0.1, 0., 0., 0., 0.'; done; } >intrinsics.yml
@@ -869,7 +880,7 @@ world() { # exit code, pattern, the rest of the arguments: a run into the same f
 "$replay" --help | grep -q '^map  *0  *0\.\.0' && expect 2 'this build has none of it' --map-load place.map synthetic:192x144
 if [ "$dense" ]; then
     replay=$dense
-    world 0 'disparity +[5-9][0-9]\.[0-9] % of the pixels' --set dense=1 --set stixel=1 --overlay=disparity
+    world 0 'disparity +[5-9][0-9]\.[0-9] % of the pixels' --set dense=1 --set stixel=1 --set stixel_model=2 --overlay=disparity
     check 'not a picture of disparities a frame' [ "$(ls world/disparity | wc -l)" -eq 3 ]
     check 'no line about the road' grep -qE 'road +seen [1-3], held [0-2], given 0, none 0; [1-9]' out.txt
     check 'stixels.csv has other columns' head_is world/stixels.csv \

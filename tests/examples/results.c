@@ -38,10 +38,11 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    static const char *const name[] = {
-        "tracks.csv", "keypoints.csv",  "descriptors.csv",      "depth.csv", "matches.csv",          "health.csv",
-        "motion.csv", "trajectory.txt", "trajectory_kitti.txt", "truth.txt", "trajectory.svg",       "timing.csv",
-        "digest.txt", "prediction.csv", "covariance.csv",       "state.csv", "trajectory_state.txt", "truth_state.txt"};
+    static const char *const name[] = {"tracks.csv",           "keypoints.csv",   "descriptors.csv", "depth.csv",
+                                       "matches.csv",          "health.csv",      "motion.csv",      "trajectory.txt",
+                                       "trajectory_kitti.txt", "truth.txt",       "trajectory.svg",  "timing.csv",
+                                       "digest.txt",           "prediction.csv",  "covariance.csv",  "state.csv",
+                                       "trajectory_state.txt", "truth_state.txt", "innovations.csv"};
     (void)state;
     for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
         char path[80];
@@ -113,6 +114,12 @@ static void make_states(void)
         n->accel_bias_m_s2[k] = (10.0 + k) / 3.0;
     }
     for (int i = 0, at = 0; i < 15; at += 15 - i++) n->covariance[at] = (double)(i + 1) * (i + 1);
+    for (int k = 0; k < 9; k++)
+        for (int test = VFRONT_TEST_MOTION; test < VFRONT_TESTS; test += VFRONT_TEST_NO_IMU) {
+            result[1].innovation[test].test_ratio = 0.5 + test;
+            result[1].innovation[test].value[k] = k - test;
+            result[1].innovation[test].variance[k] = test == VFRONT_TEST_MOTION && k > 5 ? 0.0 : (k + 1.0) * (k + 1.0);
+        }
     state_free(&states);
     assert_true(state_add(&states, 5, &result[0].nav, &truth, 1));
     assert_true(state_add(&states, 1234567890123456789u, n, &truth, 1));
@@ -283,6 +290,18 @@ static void put_drawing(const char *name)
     fclose(f);
 }
 
+/** A test that was made has a line; what was not compared is empty. */
+static void test_innovations(void **state)
+{
+    (void)state;
+    int columns = 1;
+    write_results(ALL);
+    for (const char *c = line_of("innovations.csv", 0); *c; c++) columns += *c == ',';
+    assert_int_equal(columns, 22);
+    assert_string_equal(line_of("innovations.csv", 1), "6,0,motion,0.5,0,1,2,3,4,5,,,,1,2,3,4,5,6,,,\n");
+    assert_string_equal(line_of("innovations.csv", 2), "6,0,no-imu,3.5,-3,-2,-1,0,1,2,3,4,5,1,2,3,4,5,6,7,8,9\n");
+}
+
 /** Files come and go with what there is. */
 static void test_removed(void **state)
 {
@@ -302,6 +321,7 @@ static void test_removed(void **state)
                 {"trajectory_kitti.txt", 1, RESULTS_MOTION},
                 {"truth.txt", 1, RESULTS_MOTION | RESULTS_TRUTH},
                 {"state.csv", 1, RESULTS_STATE | RESULTS_FRAMES},
+                {"innovations.csv", 1, RESULTS_STATE | RESULTS_FRAMES},
                 {"trajectory_state.txt", 1, RESULTS_STATE},
                 {"truth_state.txt", 1, RESULTS_STATE | RESULTS_TRUTH}};
     for (unsigned there = 0; there <= ALL; there++) {
@@ -475,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_prediction),
         cmocka_unit_test(test_trajectory),
         cmocka_unit_test(test_state),
+        cmocka_unit_test(test_innovations),
         cmocka_unit_test(test_motion_drawn),
 #if VFRONT_MATCHES
         cmocka_unit_test(test_matches),

@@ -109,6 +109,8 @@ static void recording_of_0_7(void **state)
     header.tuning.vio_stereo_urad = standard.vio_stereo_urad;
     assert_int_equal(header.tuning.rig_centre_mpx, 150); /* likewise */
     header.tuning.rig_centre_mpx = standard.rig_centre_mpx;
+    assert_int_equal(header.tuning.dense_back_px, 2); /* likewise */
+    header.tuning.dense_back_px = standard.dense_back_px;
     assert_memory_equal(&header.tuning, &standard, sizeof standard);
     header_free(&header);
 }

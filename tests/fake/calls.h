@@ -4,6 +4,9 @@
 #ifndef FAKE_CALLS_H
 #define FAKE_CALLS_H
 
+/** Duration of a stage by the device's clock, and of the pause before it [ns]. */
+extern uint64_t fake_stage_ns;
+
 enum { NOTHING, STREAM, EVENT, DEVICE, PINNED, GRAPH, EXEC, KINDS };
 
 enum call {

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "port/cuda/cuda.h"
+#include "calls.h"
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
@@ -468,6 +469,8 @@ static cudaGraphNode_t ingest_of(struct CUgraph_st *g)
     return n;
 }
 
+uint64_t fake_stage_ns = 1000;
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     static uint64_t clock_ns;
@@ -483,9 +486,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
         return end(note(cudaErrorIllegalAddress));
     }
     while ((n = ready(g, done)) != NULL) {
-        clock[n->clock][0] = clock_ns += 1000;
+        clock[n->clock][0] = clock_ns += fake_stage_ns;
         n->form(&n->view);
-        clock[n->clock][1] = clock_ns += 1000;
+        clock[n->clock][1] = clock_ns += fake_stage_ns;
         done |= (uint64_t)1 << (n - g->node);
     }
     reach(0);

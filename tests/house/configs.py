@@ -6,7 +6,7 @@ its kernels are read as tests/emulate/translate.py writes them. Values beyond an
 message that names a value given. Ranges and switches are read from vfront_cfg.h.
 
     tests/house/configs.py [--sample] 'CC FLAGS' 'CXX FLAGS' KERNELS      --sample: the values beyond an end, the switches alone from the
-                                                                          standard config, one config of kernels;
+                                                                          standard config, a pair, one config of kernels;
                                                                           KERNELS: folder of the translated kernels
 """
 import concurrent.futures
@@ -22,6 +22,7 @@ import time
 ALL = {"DENSE": 1, "STIXELS": 1, "MAP": 1}
 BASES = ({}, ALL)
 OF_KERNELS = {"EGO": 0}  # of the sample
+NO_SLACK = {"VIO": 0, "HOST": 0}  # likewise: its control block is hardly smaller than vfront_t
 NAMES = ("SCALE_NUM", "SCALE_DEN")  # of one fraction: its ends, and what lies beyond
 FRACTIONS = [{"SCALE_NUM": 64, "SCALE_DEN": 63}, {"SCALE_NUM": 2, "SCALE_DEN": 1, "SCALES": 5}]
 BEYOND = [{"SCALE_NUM": 63, "SCALE_DEN": 63}, {"SCALE_NUM": 3, "SCALE_DEN": 1}, {"SCALE_NUM": 65, "SCALE_DEN": 64}, {"SCALE_NUM": 2, "SCALE_DEN": 0},
@@ -46,7 +47,7 @@ def read_ranges():
             listed = [int(n) for n in re.findall(r"\d+", rule)]
             ranges[name] = ((listed[0], listed[-1]), (listed[0] - 1, listed[-1] + 1))
     known = set(re.findall(r"X\(VFRONT_(\w+)\)", text.split("#define VFRONT_CONFIG(X)")[1]))
-    foreign = set().union(ALL, OF_KERNELS, *FRACTIONS, *BEYOND) - known
+    foreign = set().union(ALL, OF_KERNELS, NO_SLACK, *FRACTIONS, *BEYOND) - known
     if foreign:
         sys.exit(f"configs: {sorted(foreign)} are no values of VFRONT_CONFIG")
     if known != set(ranges) | set(NAMES):
@@ -175,7 +176,7 @@ def main():
         list(pool.map(matrix.refused, [{name: value} for name, (_, beyond) in ranges.items() for value in beyond] + BEYOND))
         singles = distinct(matrix, alone, pool)
         ends = [] if sample else distinct(matrix, [c for base in BASES for c in itertools.chain(at_ends(ranges, base), in_pairs(switches, base))], pool)
-        jobs = [(matrix.read, config) for config in (singles if sample else distinct(matrix, singles + ends, pool))]
+        jobs = [(matrix.read, config) for config in ([*singles, NO_SLACK] if sample else distinct(matrix, singles + ends, pool))]
         jobs += [] if sample else [(matrix.link, config) for config in singles]
         jobs += [(matrix.read_kernels, config) for config in ([OF_KERNELS] if sample else singles)]
         list(pool.map(lambda job: job[0](job[1]), jobs))

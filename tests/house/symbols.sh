@@ -14,7 +14,7 @@ wanted=$("$nm" -g --undefined-only "$lib" 2>/dev/null | awk 'NF == 2 {print $2}'
 foreign=$(for s in $wanted; do echo "$exported" | grep -qxF "$s" || echo "$s"; done)
 # libc: memory and strings, the clock and the scheduler, one thread of the CUDA port's and its bell; CUDA: the runtime; what compilers and linkers
 # bring with them
-allowed='^(mem(cpy|set|cmp|move)|bcmp|str(cmp|len)|clock_gettime|nanosleep|sched_yield|pthread_(create|detach|tryjoin_np|sigmask)|sem_(init|post|wait|trywait)|sigfillset|cuda[A-Z][A-Za-z0-9_]*|__cuda[A-Za-z0-9_]*|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__cpu_model|__cpu_indicator_init|atexit)$'
+allowed='^(mem(cpy|set|cmp|move)|bcmp|str(cmp|len)|clock_gettime|nanosleep|sched_yield|pthread_(create|detach|tryjoin_np|sigmask)|sem_(init|post|wait|trywait|timedwait)|prctl|sigfillset|cuda[A-Z][A-Za-z0-9_]*|__cuda[A-Za-z0-9_]*|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__cpu_model|__cpu_indicator_init|atexit)$'
 if [ "$cublas" ]; then
     allowed="$allowed|^cublas(Create|Destroy|SetStream|SetWorkspace)_v2\$|^cublasS(geqrf|getrf|getrs)Batched\$"
     for s in cublasCreate_v2 cublasSgeqrfBatched cublasSgetrfBatched cublasSgetrsBatched; do

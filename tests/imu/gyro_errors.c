@@ -371,6 +371,30 @@ static void stamps_without_turn(void **state)
     assert_true(isfinite(e.stamp) && e.stamp_weight > weight && e.frames == 2);
 }
 
+/** A tone that begins, of the same sign in every second frame: the prior's deviation follows it within some frames. */
+static void follows_tones(void **state)
+{
+    (void)state;
+    struct vf_gyro_errors e;
+    struct vf_gyro_turn turn = {.dt_s = 0.05};
+    const float own[6] = {1e-10f, 0, 0, 1e-10f, 0, 1e-10f};
+    float covariance[6];
+    double w[3];
+    vf_gyro_errors_begin(&e);
+    shake(9);
+    for (int f = 1; f <= 412; f++) {
+        const uint64_t t_ns = (uint64_t)f * 50000000u;
+        for (int k = 0; k < 3; k++) w[k] = 1.5e-4 * normal();
+        if (f > 400) w[2] += f % 2 ? 6e-4 : -6e-4;
+        vf_gyro_errors_covariance(&e, &turn, t_ns, covariance);
+        const double sigma = sqrt((double)covariance[5]);
+        REQUIRE(f < 100 || f > 400 || sigma < 2.5e-4, "frame %d: %g rad\n", f, sigma);
+        if (f == 410) REQUIRE(sigma > 2.8e-4, "frame %d: %g rad\n", f, sigma);
+        vf_gyro_errors_walk(&e, t_ns);
+        vf_gyro_errors_add(&e, &turn, w, own);
+    }
+}
+
 /** The same picture again, without duration or rotation: its covariance is the noise alone. */
 static void same_picture(void **state)
 {
@@ -476,6 +500,7 @@ int main(void)
         cmocka_unit_test(same_as_information_filter),
         cmocka_unit_test(recovery),
         cmocka_unit_test(noise_of_the_rotation),
+        cmocka_unit_test(follows_tones),
         cmocka_unit_test(contradictions),
         cmocka_unit_test(covariance_stays_positive),
         cmocka_unit_test(stamps_without_turn),

@@ -47,7 +47,7 @@ static inline int invert(int n, long double A[N][N], long double out[N][N])
 struct oracle {
     long double Y[N][N], y[N];
     int frames;
-    double square[FRAMES], expected[FRAMES], variance[FRAMES]; /* of the innovations, for the noise */
+    double square[FRAMES], expected[FRAMES], variance[FRAMES], mean_noise[FRAMES]; /* of the innovations: the noise */
     double along[FRAMES], along_variance[FRAMES]; /* in units of a stamp's variance [s^2], for the stamps */
     double t_s;
 };
@@ -113,6 +113,19 @@ static inline double stamp_by(const struct oracle *o)
 
 static inline double floored(double noise) { return fmax(noise, 1e-8); }
 
+/** Noise of the next frame: more where the squares of the last innovations, of weights 1/8, 1/8 7/8, ..., are twice
+ *  those that are expected. */
+static inline double noise_now(const struct oracle *o)
+{
+    double recent = 0.0, by_all = 0.0;
+    for (int i = 0; i < o->frames; i++) {
+        const double weight = 0.125 * pow(0.875, o->frames - 1 - i);
+        recent += weight * o->square[i] / 3.0;
+        by_all += weight * (o->expected[i] / 3.0 + o->mean_noise[i]);
+    }
+    return floored(noise_by(o)) + (recent > 2.0 * by_all ? recent - by_all : 0.0);
+}
+
 /** Mean x and covariance P of the oracle's state. */
 static inline void state_by(struct oracle *o, long double x[N], long double P[N][N])
 {
@@ -170,7 +183,7 @@ static inline void oracle_frame(struct oracle *o, const struct vf_gyro_turn *tur
                                 const float own[6], double t_s, double covariance[6])
 {
     long double x[N], P[N][N], h[3], H[3][N], S[N][N], R[N][N], W[N][N], v[3];
-    const double noise = floored(noise_by(o)), stamp = fmax(stamp_by(o), 0.0);
+    const double noise = noise_now(o), mean_noise = floored(noise_by(o)), stamp = fmax(stamp_by(o), 0.0);
     double axis[3], ends[2][3], along = 0.0, without = 0.0;
     state_by(o, x, P);
     measurement(turn, x, h, H);
@@ -220,6 +233,7 @@ static inline void oracle_frame(struct oracle *o, const struct vf_gyro_turn *tur
     o->along_variance[o->frames] = without / unit + stamp;
     o->square[o->frames] = square;
     o->expected[o->frames] = expected;
+    o->mean_noise[o->frames] = mean_noise;
     o->variance[o->frames++] = expected / 3.0 + noise;
     o->t_s = t_s;
 }

@@ -29,7 +29,10 @@ int bridge_open(const int32_t size[2], const double *camera, int32_t cameras, co
     vfront_tuning_t t;
     vfront_tuning_default(&t);
     for (int32_t i = 0; i < count; i++)
-        if (vfront_tuning_set(&t, names[i], values[i])) return -1;
+        if (!strcmp(names[i], "state_only") && values[i] == 1)
+            vfront_tuning_state(&t);
+        else if (vfront_tuning_set(&t, names[i], values[i]))
+            return -1;
     for (int32_t i = 0; i < cameras; i++, camera += 24) {
         vfront_camera_t *c = &rig.camera[i];
         c->width_px = size[0];
@@ -74,6 +77,16 @@ int bridge_frame(const uint8_t *const *pixels, uint64_t t_ns, uint64_t exposure_
     more[2] = r->health.imu;
     more[3] = r->health.followed;
     return 0;
+}
+
+/** What health says of the last frame. 16: the pair is SUSPECT or BLIND, or its calibration wrong; 32: pictures are
+ *  late, repeated, frozen or missing. */
+int bridge_alerts(void);
+int bridge_alerts(void)
+{
+    const vfront_health_t *h = &result->health;
+    const int pair = h->stereo == VFRONT_STEREO_SUSPECT || h->stereo == VFRONT_STEREO_BLIND || h->calibration;
+    return 16 * pair + 32 * (h->late || h->repeated || h->frozen[0] || h->frozen[1] || h->missing);
 }
 
 /** Upper triangle of the covariance of the last frame's metric motion. */

@@ -69,6 +69,39 @@ static void wrong_forces(void **unused)
     }
 }
 
+/** Every other member is a test of the accepted one: its separation, the larger variance, a ratio above 1 where it
+ *  contradicts. */
+static void innovations(void **unused)
+{
+    (void)unused;
+    const double variance = 1e-6 * SIGMA_MM * SIGMA_MM, most = sqrt(VF_BANK_CHI2 * variance);
+    begin();
+    (void)steps(20);
+    assert_true(innovation[VFRONT_TEST_ALL].test_ratio == 0.0);
+    assert_true(innovation[VFRONT_TEST_MOTION].test_ratio == 0.0); /* the pictures have no motion */
+    for (int i = VF_BANK_NO_ACCEL; i < VF_BANK; i++) {
+        const vfront_innovation_t *test = &innovation[VFRONT_TEST_ALL + i];
+        off_m[i] = 0.9 * most;
+        (void)step();
+        assert_true(test->test_ratio > 0.80 && test->test_ratio < 0.82 && !nav.bank.against[i]);
+        assert_true(fabs(test->value[0] - off_m[i]) < 1e-12 && fabs(test->variance[0] - variance) < 1e-15);
+        off_m[i] = -1.1 * most;
+        (void)step();
+        assert_true(test->test_ratio > 1.20 && test->test_ratio < 1.22 && nav.bank.against[i] == 1);
+        off_m[i] = 2.0 * most;
+        more_m[i] = SIGMA_MM * 1e-3; /* twice the variance */
+        (void)step();
+        assert_true(fabs(test->variance[0] - 2.0 * variance) < 1e-15);
+        assert_true(test->test_ratio > 1.99 && test->test_ratio < 2.01);
+        off_m[i] = more_m[i] = 0.0;
+        (void)steps(2);
+    }
+    lose_forces();
+    assert_true(innovation[VFRONT_TEST_NO_ACCEL].test_ratio == 0.0 && innovation[VFRONT_TEST_ALL].test_ratio > 1.0);
+    assert_true(innovation[VFRONT_TEST_NO_IMU].test_ratio < 1.0);
+    assert_true(fabs(innovation[VFRONT_TEST_ALL].value[0] - 0.5) < 1e-12);
+}
+
 /** Forces that are right again are taken after they have agreed for VF_BANK_TRIAL_S; not while they contradict, nor
  *  while there are none. */
 static void return_of_forces(void **unused)
@@ -99,7 +132,9 @@ static void return_of_forces(void **unused)
 static void named_fault(void **unused)
 {
     (void)unused;
-    leave_accel_out();
+    begin();
+    (void)steps(20);
+    lose_forces();
     (void)step();
     view.imu_fault = VFRONT_IMU_AXES;
     off_m[VF_BANK_ALL] = 0.0;
@@ -123,7 +158,9 @@ static void named_fault(void **unused)
 static void stubborn(void **unused)
 {
     (void)unused;
-    leave_accel_out();
+    begin();
+    (void)steps(20);
+    lose_forces();
     seen[VF_BANK_ALL] = 60;
     for (int i = 0; i < 2; i++) (void)step();
     int n = 0;
@@ -191,6 +228,23 @@ static void wrong_rates(void **unused)
     }
 }
 
+/** A small part of a picture is the scene, the rest a moving object that no member follows. A member that goes over to
+ *  it explains over twice as much as before: it is not accepted, though the accepted one explains less than a fifth. */
+static void goes_over(void **unused)
+{
+    (void)unused;
+    for (int before = 15; before < 100; before += 65) {
+        begin();
+        for (int i = 0; i < VF_BANK; i++) seen[i] = (uint32_t)before;
+        (void)steps(60);
+        off_m[VF_BANK_NO_ACCEL] = 0.5;
+        seen[VF_BANK_NO_ACCEL] = 100;
+        seen[VF_BANK_ALL] = 5;
+        (void)steps(4);
+        assert_int_equal(nav.bank.accepted, before < 50 ? VF_BANK_ALL : VF_BANK_NO_ACCEL);
+    }
+}
+
 /** A member with fewer measurements that contradicts without explaining more has gone astray: it begins anew, and
  *  nothing else changes. */
 static void astray(void **unused)
@@ -249,7 +303,8 @@ int main(void)
         cmocka_unit_test(agreement),     cmocka_unit_test(wrong_forces), cmocka_unit_test(return_of_forces),
         cmocka_unit_test(named_fault),   cmocka_unit_test(stubborn),     cmocka_unit_test(lost),
         cmocka_unit_test(moving_object), cmocka_unit_test(wrong_rates),  cmocka_unit_test(astray),
-        cmocka_unit_test(wrong_tilt),    cmocka_unit_test(no_bank)};
+        cmocka_unit_test(wrong_tilt),    cmocka_unit_test(no_bank),      cmocka_unit_test(innovations),
+        cmocka_unit_test(goes_over)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else

@@ -11,6 +11,13 @@
 
 static const double sigma_m = 1e-3 * SIGMA_MM;
 
+/** A step whose levels are of the bank alone: no state of before is kept (nav_doubt.h). */
+static const vfront_nav_t *step_anew(void)
+{
+    memset(&nav.doubt, 0, sizeof nav.doubt);
+    return step();
+}
+
 /** Deviations that an error is beyond with the probability of a frame, by bisection. */
 static double factor(void)
 {
@@ -29,12 +36,6 @@ static double used(const vfront_nav_t *state) { return state->protection_level_m
 static void expect_near(const char *what, double is, double expected)
 {
     REQUIRE(fabs(is - expected) <= 1e-9 * (1 + fabs(expected)), "%s: %.12g instead of %.12g\n", what, is, expected);
-}
-
-static const vfront_nav_t *steps(int n)
-{
-    for (int i = 1; i < n; i++) (void)step();
-    return step();
 }
 
 static void logarithm(void **unused)
@@ -156,15 +157,15 @@ static void left_out(void **unused)
     const double k_sigma = used(step()) * sigma_m;
     off_m[VF_BANK_ALL] = 0.5;
     seen[VF_BANK_ALL] = 5;
-    const vfront_nav_t *state = step();
+    const vfront_nav_t *state = step_anew();
     expect_near("disputed", state->protection_level_m[0], 0.5 - 0.02 + k_sigma);
     (void)steps_until(VF_BANK_NO_ACCEL, 9);
-    state = step();
+    state = step_anew();
     expect_near("left out", state->protection_level_m[0], 0.02 + k_sigma);
     off_m[VF_BANK_ALL] = 0.0;
     seen[VF_BANK_ALL] = 100;
     (void)steps_until(VF_BANK_ALL, 40);
-    state = step();
+    state = step_anew();
     assert_int_equal(state->state, VFRONT_NAV_GOOD);
     expect_near("returned", state->protection_level_m[0], 0.02 + k_sigma);
 }
@@ -193,12 +194,14 @@ static void correlated(void **unused)
 static void ended(void **unused)
 {
     (void)unused;
-    leave_accel_out();
+    begin();
+    (void)steps(20);
+    lose_forces();
     off_m[VF_BANK_NO_IMU] = 0.03;
     (void)step();
     view.imu_fault = VFRONT_IMU_AXES;
     off_m[VF_BANK_ALL] = off_m[VF_BANK_NO_IMU] = 0.0;
-    const vfront_nav_t *state = step();
+    const vfront_nav_t *state = step_anew();
     expect_near("refused", state->protection_level_m[0], 0.03 + used(state) * sigma_m);
     begin();
     (void)steps(20);
@@ -260,7 +263,8 @@ static void unknown_time(void **unused)
     assert_true(state->protection_level_m[0] == 0);
 }
 
-/** Motions that contradict the state's prediction: disputed, unless its level bounds what they may be right about. */
+/** Motions that contradict the state's prediction: disputed, unless its level bounds what they may be right about; then
+ *  its covariance has their difference. */
 static void contradicted(void **unused)
 {
     (void)unused;
@@ -268,8 +272,16 @@ static void contradicted(void **unused)
         begin();
         (void)steps(20);
         if (!bounded) off_m[VF_BANK_NO_IMU] = NAN;
+        const vfront_nav_t before = *step();
         nav.prediction_off = 3;
+        for (int of = 0; of < 3; of++) nav.contradiction[of] = 7.0 + of; /* position, attitude, velocity */
         const vfront_nav_t *state = step();
+        for (int k = 0; k < 9; k++) {
+            const int at = vf_nav_index(k, k);
+            const double more = state->covariance[at] - before.covariance[at];
+            const int of = k < VF_NAV_W ? 0 : k < VF_NAV_V ? 1 : 2;
+            assert_true(fabs(more - bounded * (7.0 + of)) < 0.5);
+        }
         assert_int_equal(state->protection == VFRONT_PROTECTION_GIVEN, bounded);
         assert_int_equal(state->state, bounded ? VFRONT_NAV_GOOD : VFRONT_NAV_COASTING);
         assert_int_equal(!(state->flags & VFRONT_NAV_DISPUTED), bounded);

@@ -17,7 +17,7 @@ missing, 1 if a bound of --quick does not hold, 2 for a wrong option, else 0.
 
 Changes. full, half, third, quarter: every pair, every second, third, fourth one. lost: each pair is lost with that probability, 5 draws; its IMU
 samples come with the next pair. starts: 20 first frames, one drawn from each twentieth of the set but for its last 3 s. bias: added to the gyro
-from the start, its direction drawn, 5 draws. describe=0, select_points=0: without descriptors, without key points. Rigs: stereo (two cameras and IMU), mono (camera 0 and IMU), no-imu (two cameras).
+from the start, its direction drawn, 5 draws. describe=0: without descriptors; state_only=1: vfront_tuning_state(), without key points. Rigs: stereo (two cameras and IMU), mono (camera 0 and IMU), no-imu (two cameras).
 Combinations, on MH_01, each drawn uniformly: rig; rate of four; lost 0, 10, 30, 50 %; first frame as above; bias 0, 0.03, 0.1 rad/s (0 without
 IMU). Their rows pool the runs that have a value, and those with so many of the four changes.
 
@@ -56,7 +56,7 @@ from rates_runs import FRAMES, MONO, NO_IMU, RIGS, STEREO, Flight, Run, ate, fig
 
 MH, STATIC, DRIVES = "euroc_mh01_a", "euroc_v101_static_a", ("kitti05_vio", "kitti01_stereo")
 RATES = {1: "full", 2: "half", 3: "third", 4: "quarter"}
-OFF = ("describe", "select_points")  # tuning values that are 0
+OFF = ("describe=0", "state_only=1")  # tuning value, or 1: vfront_tuning_state()
 LOST, BIASES, DRAWS, STARTS, REST_S = (10, 30, 50), (0.03, 0.1), 5, 20, 3.0
 LAST_START = FRAMES[MH] - round(20 * REST_S)  # of MH_01, at 20 Hz
 FLIGHTS = {}  # by set, loaded before the processes begin
@@ -80,7 +80,7 @@ def alone(seed):
         rows += [(f"{rig} lost {n} %", [one._replace(loss=n, seed=seed * 100 + k) for k in range(DRAWS)]) for n in LOST]
         rows += [(f"{rig} starts", [one._replace(start=k) for k in starts(seed, STARTS)])]
         rows += [(f"{rig} bias {b}", [one._replace(bias=b, seed=seed * 100 + k) for k in range(DRAWS)]) for b in BIASES if rig != NO_IMU]
-        rows += [(f"{rig} {off}=0", [one._replace(off=off)]) for off in OFF if rig != MONO]
+        rows += [(f"{rig} {off}", [one._replace(off=off)]) for off in OFF]
     for rig in RIGS:
         one = Run(STATIC, rig)
         rows += [(f"rest {rig}", [one])]
@@ -114,7 +114,7 @@ def pooled(runs):
 def short(seed):
     """Rows of --short: of MH_01, with fewer draws."""
     kept = {"stereo full": 1, "stereo half": 1, "stereo third": 1, "stereo quarter": 1, "stereo lost 30 %": 2, "stereo lost 50 %": 3, "stereo starts": 5,
-            "stereo bias 0.03": 1, "stereo bias 0.1": 1, "stereo describe=0": 1, "no-imu select_points=0": 1, "mono full": 1, "mono half": 1, "no-imu full": 1, "no-imu half": 1}
+            "stereo bias 0.03": 1, "stereo bias 0.1": 1, "stereo describe=0": 1, "no-imu state_only=1": 1, "mono full": 1, "mono half": 1, "no-imu full": 1, "no-imu half": 1}
     rows = [(label, runs[::len(runs) // kept[label]][:kept[label]]) for label, runs in alone(seed) if label in kept]
     return rows + [("drawn all", combinations(seed, 10))]
 
@@ -264,7 +264,7 @@ BOUNDS = {
     "no-imu full": (("soon", 100, 100), ("good", 95, 100), ("resets", 0, 0), ("ATE", 0, 10), ("GOOD", 95, 100), ("beyond", 0, 25), ("off", 0, 0)),
     **{f"no-imu {rate}": (("soon", 100, 100), ("good", 95, 100), ("resets", 0, 0), ("ATE", 0, 6), ("off", 0, 0)) for rate in ("half", "third", "quarter")},
     "stereo describe=0": (("soon", 100, 100), ("good", 95, 100), ("resets", 0, 0), ("ATE", 0, 10), ("GOOD", 95, 100), ("off", 0, 0)),
-    "no-imu select_points=0": (("soon", 100, 100), ("good", 95, 100), ("resets", 0, 0), ("ATE", 0, 15), ("GOOD", 95, 100)),
+    "no-imu state_only=1": (("soon", 100, 100), ("good", 95, 100), ("resets", 0, 0), ("ATE", 0, 15), ("GOOD", 95, 100)),
     "rest stereo": (("soon", 100, 100), ("resets", 0, 0), ("off", 0, 0)),
     "kitti05 stereo full": (("good", 90, 100), ("resets", 0, 0), ("ATE", 0, 500)),
 }

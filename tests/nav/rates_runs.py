@@ -84,7 +84,7 @@ def motion_of(c):
 def fly(flight, run, library, tuning):
     """Per frame: stamp, state, metric motion. Samples of a lost pair come with the next one. Also the number of refused frames."""
     pictures, one, imu_there = flight.pictures, flight.one, run.rig != NO_IMU
-    front = Front(library, pictures, Noise(*(one.noise if imu_there else (0.0,) * 8)), ["vio=1"] + tuning + [run.off + "=0"] * bool(run.off), 1 if run.rig == MONO else 2)
+    front = Front(library, pictures, Noise(*(one.noise if imu_there else (0.0,) * 8)), ["vio=1"] + tuning + [run.off] * bool(run.off), 1 if run.rig == MONO else 2)
     gyro, refused, out = one.gyro + bias_of(run), 0, []
     given = max(int(np.searchsorted(one.t_ns, pictures.stamps[run.start])) - 2, 0)
     for k in given_frames(run, len(pictures.stamps)):

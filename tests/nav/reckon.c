@@ -211,7 +211,7 @@ static void rest(struct vf_nav_view *view, uint32_t frame)
     vf_samples_select(&samples, frame ? to_ns - FRAME_NS : to_ns, to_ns);
     vf_nav_before_step(view);
     assert_int_equal(request.member[0].command, VF_VIO_NONE);
-    vf_nav_after_step(view, &r, &r.nav);
+    vf_nav_after_step(view, &r, &r.nav, r.innovation);
     vf_samples_keep(&samples);
 }
 

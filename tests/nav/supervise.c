@@ -13,6 +13,7 @@ enum { FRAME_NS = 50000000 };
 
 static struct vf_nav_view view;
 static vfront_result_t result;
+static vfront_innovation_t innovation[VFRONT_TESTS];
 
 /** Starts with a running estimate; the next frame has two good motions that agree with the IMU, and many landmarks. */
 static void begin(void)
@@ -35,7 +36,7 @@ static const vfront_nav_t *step(void)
     r = result;
     nav.t_ns += FRAME_NS;
     r.nav.t_ns = nav.t_ns;
-    vf_nav_after_step(&view, &r, &r.nav);
+    vf_nav_after_step(&view, &r, &r.nav, innovation);
     return &r.nav;
 }
 
@@ -316,9 +317,34 @@ static void contradicted_prediction(void **unused)
             REQUIRE(!(reported->flags & VFRONT_NAV_DISPUTED) == !disputed && (reported->quality <= 50) == disputed,
                     "%d: flags %u, quality %u in frame %d\n", beyond, reported->flags, reported->quality, i);
             REQUIRE(!(nav.own.last.flags & VFRONT_NAV_DISPUTED), "%d: kept in frame %d\n", beyond, i);
+            const vfront_innovation_t *test = &innovation[VFRONT_TEST_MOTION];
+            const double ratio = i ? 0.0 : beyond ? 1.01 * 1.01 : 0.99 * 0.99;
+            REQUIRE(fabs(test->test_ratio - ratio) < 1e-5, "%d: ratio %g in frame %d\n", beyond, test->test_ratio, i);
+            if (!i) assert_true(test->value[1] == (double)result.metric.t[1] && test->value[0] == 0.0);
+            if (!i) assert_true(test->variance[0] > 0.0 && test->variance[6] == 0.0);
+            assert_true(innovation[VFRONT_TESTS - 1].test_ratio == 0.0); /* no member but the accepted one */
             nav.expected.source = 0;
         }
     }
+}
+
+/** Of a relative motion alone the rotation is compared, not the direction of the translation. */
+static void compared_rotation(void **unused)
+{
+    (void)unused;
+    begin();
+    nav.expected.source = VFRONT_PREDICT_STATE;
+    result.metric.state = VFRONT_MOTION_NONE;
+    result.relative.t[2] = 1.0f;
+    for (int i = 0; i < 9; i++) nav.expected.R[i] = result.relative.R[i] = i % 4 == 0;
+    result.relative.R[1] = -2e-3f;
+    result.relative.R[3] = 2e-3f;
+    for (int i = 0; i < 6; i++) nav.expected.covariance[vf_motion_index(i, i)] = 1e-6f;
+    (void)step();
+    const vfront_innovation_t *test = &innovation[VFRONT_TEST_MOTION];
+    for (int k = 0; k < 9; k++) assert_true((test->variance[k] > 0.0) == (k >= 3 && k < 6));
+    assert_true(test->value[2] == 0.0 && fabs(test->value[5] - 2e-3) < 1e-9);
+    assert_true(fabs(test->test_ratio - 4.0 / VF_NAV_PREDICT_CHI2) < 1e-4);
 }
 
 /** Biases of an IMU whose samples are ignored are unknown when it returns: they walk by as much as an IMU's biases may
@@ -378,6 +404,7 @@ int main(void)
                                        cmocka_unit_test(wrong_before_a_state),
                                        cmocka_unit_test(new_pictures),
                                        cmocka_unit_test(contradicted_prediction),
+                                       cmocka_unit_test(compared_rotation),
                                        cmocka_unit_test(unknown_biases)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

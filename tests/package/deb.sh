@@ -25,4 +25,5 @@ dpkg-deb -e "$deb" "$dir/control"
 libs=$(sed -n 's/^Libs.private: //p' "$dir/tree/usr/lib/pkgconfig/vfront.pc")
 $cc -std=c11 -I"$dir/tree/usr/include/vfront" examples/minimal.c "$dir/tree/usr/lib/libvfront.a" $libs -o "$dir/minimal" && "$dir/minimal" >/dev/null || fail "the library does not link"
 for f in vfront/px4.params vfront/companion.service doc/vfront/copyright doc/vfront/changelog.gz; do [ -f "$dir/tree/usr/share/$f" ] || fail "no $f"; done
+grep -q '^ExecStart=/usr/bin/vfront-companion ' "$dir/tree/usr/share/vfront/companion.service" || fail "the unit does not start the package's companion"
 echo "deb: $(dpkg-deb -c "$deb" | grep -c -v '/$') files, $(wc -c <"$deb") bytes, lintian: $(grep -c '^W:' "$dir/said" || true) warnings"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Test of an application built from what `make install` puts in place: linked into a shared library, and two libraries of different configs in one
 # program; with --found by pkg-config and by CMake instead, in C and C++17. `make uninstall` leaves nothing. Exit 77: --found without pkg-config or cmake.
+# The programs that are built go with it, and with SHARED=1 the shared library.
 #   tests/package/install.sh [--found] CC CXX BUILD SMALL SMALL_CUDA MAKE
 #   BUILD, SMALL: folders of the standard and of the small library; SMALL_CUDA: the small one's CUDA
 set -eu
@@ -19,7 +20,7 @@ run() { "$@" >"$dir/said" 2>&1 || { cat "$dir/said"; fail "$*"; }; }
 settings() { # of the library in folder $1
     [ "$1" = "$build" ] || echo "CFG=tests/config/small.h CUDA=$small_cuda PREFIX_SYMBOLS=small_"
 }
-for b in "$build" "$small"; do run "$make" -s BUILD="$b" $(settings "$b") DESTDIR="$dir" install; done
+for b in "$build" "$small"; do run "$make" -s SHARED=$((1 - ${found:-0})) BUILD="$b" $(settings "$b") DESTDIR="$dir" install; done
 mv "$root" "$dir/moved" && root=$dir/moved # everything is found from where it lies
 lib=$root/lib/libvfront.a
 for f in px4.params ardupilot.parm rig.yaml companion.service HOVER.md; do cmp -s "examples/companion/$f" "$root/share/vfront/$f" || fail "share/vfront/$f is not there"; done
@@ -27,7 +28,19 @@ libs=$(sed -n 's/^Libs.private: //p' "$root/lib/pkgconfig/vfront.pc")
 [ -n "$libs" ] || fail "vfront.pc has no Libs.private"
 
 strict="-std=c11 -Wall -Wextra -pedantic -Werror"
+for p in replay calibrate companion; do
+    [ ! -f "$build/$p" ] || "$root/bin/vfront-$p" --help >/dev/null || fail "bin/vfront-$p does not run"
+done
+grep -q '^ExecStart=/usr/local/bin/vfront-companion --source ' "$root/share/vfront/companion.service" || fail "the unit does not start what is installed"
 linked() {
+    # the shared libraries that SHARED=1 adds: their ABI is the header's
+    abi=$(sed -n 's/^.define VFRONT_ABI //p' vfront.h)
+    run $cc $strict -I"$root/include/vfront" examples/minimal.c -L"$root/lib" -lvfront -o "$dir/app"
+    readelf -d "$dir/app" | grep -q "NEEDED.*\[libvfront.so.$abi\]" || fail "linked with libvfront.so, it does not need ABI $abi"
+    run env LD_LIBRARY_PATH="$root/lib" "$dir/app"
+    readelf -d "$root/lib/libsmall_vfront.so" | grep -q "SONAME.*\[libsmall_vfront.so.$abi\]" || fail "the small shared library has another SONAME"
+    others=$(nm -D --defined-only "$root/lib/libvfront.so" | awk '$3 !~ /^vfront_/ {print $3}')
+    [ -z "$others" ] || fail "libvfront.so shows $others"
     # a shared library of the caller's code: no relocation of code, none of the library's inner symbols to be seen
     include="-I$root/include/vfront"
     run $cc $strict $include -fPIC -shared -DPART=own tests/package/part.c "$lib" -o "$dir/libown.so" -Wl,-z,text -Wl,-z,defs $libs
@@ -73,6 +86,6 @@ if [ -n "$found" ]; then found; else linked; fi
 
 mkdir -p "$dir/usr" && mv "$root" "$dir/usr/local"
 for b in "$build" "$small"; do run "$make" -s BUILD="$b" $(settings "$b") DESTDIR="$dir" uninstall; done
-left=$(find "$dir/usr" -type f)
+left=$(find "$dir/usr" ! -type d)
 [ -z "$left" ] || fail "uninstall left $left"
 echo "install: $([ -n "$found" ] && echo 'pkg-config, CMake' || echo 'shared library, two libraries in one program')"

@@ -5,7 +5,7 @@
     tests/package/ros2.py REPLAY BUILD    BUILD has python/libvfront.so and python/vfront.i; exit 77: no rclpy or no message packages
 
 A rendered flight is recorded by replay. This program publishes its CameraInfo, Image and Imu on localhost; position, attitude and covariance of each
-Odometry equal state.csv, to the bit but for what the table rounds. Points, pose, diagnostics and the node's words about /tf are checked, too."""
+Odometry equal state.csv, to the bit but for what the table rounds; so do those of a second flight, which has Kalibr's camchain in place of CameraInfo. Points, pose, diagnostics and the node's words about /tf are checked, too."""
 import csv
 import importlib.util
 import os
@@ -145,13 +145,14 @@ class Player(Node):
         return bool(self.got[name]) and stamp_of(self.got[name][-1]) == t_ns
 
 
-def fly(player, frames, last_state_ns, said):
+def fly(player, frames, last_state_ns, said, has_info):
     """Sends the flight, a frame when the one before has been answered. Returns how many were. `said` is the file of the node's words."""
     ready = player.until(lambda: all(p.get_subscription_count() for p in (player.imu, *player.info, *player.image)) and all(s.get_publisher_count() for s in player.taken))
     expect("topics of the node", ready)
     end = time.monotonic() + PATIENCE_S
     while "started on" not in said.read_text() and time.monotonic() < end:  # what is sent before the node knows of the topic is lost
-        player.send_info()
+        if has_info:
+            player.send_info()
         player.until(lambda: "started on" in said.read_text(), 0.5)
     player.until(lambda: False, 1.5)  # the node gets to know of all that is subscribed to
     for k, (t_ns, samples, pictures) in enumerate(frames):
@@ -246,6 +247,84 @@ def check_encodings(node):
             expect(encoding, "are known" in str(error) or "40 bytes for 6 rows of 8" in str(error), error)
 
 
+def check_lenses(vfront, camera_info, kalibr, folder):
+    """Names of distortion_model, Kalibr's models, and what is wrong with either."""
+    K, ones = [300.0, 0, 160, 0, 301, 120, 0, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.5]
+    cases = {("plumb_bob", 5): "RADTAN", ("plumb_bob", 0): "RADTAN", ("", 4): "RADTAN", ("equidistant", 4): "EQUIDISTANT", ("fisheye", 4): "EQUIDISTANT", ("double_sphere", 2): "DS",
+             ("ds", 2): "DS", ("eucm", 2): "EUCM", ("omni", 5): "OMNI", ("omni", 1): "OMNI"}
+    for (name, count), lens in cases.items():
+        got = camera_info.lens(CameraInfo(width=320, height=240, distortion_model=name, k=K, d=ones[:count]))
+        expect(name, (got["lens"], got["distortion"], got["fy_px"], got["width_px"]) == (getattr(vfront, "VFRONT_LENS_" + lens), ones[:count], 301, 320), got)
+    expect("rational_polynomial", camera_info.lens(CameraInfo(distortion_model="rational_polynomial", k=K, d=[0.1] * 8))["lens"] == vfront.VFRONT_LENS_RATIONAL)
+    wrong = {("fov", 1): "double_sphere, ds, eucm, omni are known", ("double_sphere", 1): "1 numbers, of 2", ("eucm", 3): "3 numbers, of 2", ("equidistant", 5): "5 numbers, of 4"}
+    for (name, count), words in wrong.items():
+        try:
+            camera_info.lens(CameraInfo(distortion_model=name, k=K, d=ones[:count]))
+            expect(f"{name} of {count} numbers is taken", False)
+        except ValueError as error:
+            expect(name, words in str(error), error)
+    camera = "cam0:\n  camera_model: {}\n  intrinsics: {}\n  distortion_model: {}\n  distortion_coeffs: [1e-2, 0.2, 0.0, 0.0]\n  resolution: [320, 240]\n"
+    for model, distortion, before, lens in (("ds", "none", [0.1, 0.6], "DS"), ("eucm", "none", [0.6, 1.1], "EUCM"), ("omni", "radtan", [0.9], "OMNI"), ("pinhole", "equidistant", [], "EQUIDISTANT")):
+        (folder / "one.yaml").write_text(camera.format(model, before + [300, 301, 160, 120], distortion))
+        got = vfront.camera(**kalibr.read(folder / "one.yaml").cameras()[0])
+        numbers = before + ([0.01, 0.2] if distortion != "none" else [])
+        expect(model, got.lens == getattr(vfront, "VFRONT_LENS_" + lens) and list(got.distortion)[:len(numbers)] == numbers and got.fy_px == 301 and got.R_cam_imu[0] == 1, list(got.distortion))
+    for text, words in ((camera.format("ds", [0.1, 300, 301, 160, 120], "none"), "cam0: 5 intrinsics of ds"), (camera.format("mono", [1], "none"), "cam0: mono with none: known are pinhole with radtan"),
+                        ("left: 1", "it has no cam0"), ("cam0: [", "one.yaml: "), ("cam0: {camera_model: ds}", "cam0: no intrinsics"),
+                        (camera.format("ds", [0.1, 0.6, 300, 301, 160, 120], "none") + "  T_cam_imu: [1, 2]\n", "T_cam_imu is no pose")):
+        (folder / "one.yaml").write_text(text)
+        try:
+            kalibr.read(folder / "one.yaml")
+            expect(f"{text} is taken", False)
+        except ValueError as error:
+            expect(words, words in str(error), error)
+
+
+def chain_of(path, cameras):
+    """Kalibr's camchain of the recording's cameras."""
+    text = ""
+    for i, (width, height, intrinsics, distortion, T) in enumerate(cameras):
+        step = np.eye(4)
+        step[:3, 3] = T[:3, 3] - cameras[0][4][:3, 3]
+        text += (f"cam{i}:\n  camera_model: pinhole\n  intrinsics: {list(intrinsics)}\n  distortion_model: radtan\n  distortion_coeffs: {list(distortion[:4])}\n"
+                 f"  resolution: [{width}, {height}]\n" + (f"  T_cn_cnm1: {step.tolist()}\n" if i else f"  T_cam_imu: {T.tolist()}\n"))
+    path.write_text(text)
+
+
+def flight(folder, cameras, frames, rows, parameters):
+    """The flight through a node of its own. Returns how many frames it answered, and how many poses it gave."""
+    lines = [f"    {name}: {value!r}\n" for name, value in parameters.items()]
+    (folder / "rig.yaml").write_text("vfront:\n  ros__parameters:\n" + "".join(lines))
+    node = subprocess.Popen([sys.executable, str(ROOT / "examples/ros2/vfront_node.py"), "--ros-args", "--params-file", str(folder / "rig.yaml")],
+                            stdout=(folder / "said.txt").open("w"), stderr=subprocess.STDOUT)
+    player, found = Player(cameras), 0
+    try:
+        answered = fly(player, frames, max((int(row["t_ns"]) for row in rows if row["px"]), default=0), folder / "said.txt", "calibration" not in parameters)
+        expect("frames answered", answered == FRAMES, answered)
+    finally:
+        node.terminate()
+        try:
+            node.wait(20)
+        except subprocess.TimeoutExpired:
+            node.kill()
+            node.wait()
+    said = (folder / "said.txt").read_text()
+    if answered == FRAMES:
+        found = compare(player, rows, frames)
+        check_points(player)
+        check_diagnostics(player, said)
+    else:
+        bad.append(said[-1500:])
+    player.destroy_node()
+    return answered, found
+
+
+def check_refused(folder):
+    """A calibration that is not there ends the node, with a word."""
+    done = subprocess.run([sys.executable, str(ROOT / "examples/ros2/vfront_node.py"), "--ros-args", "-p", f"calibration:={folder / 'none.yaml'}"], capture_output=True, text=True, timeout=60)
+    expect("no calibration", done.returncode == 1 and "calibration: " in done.stderr and "none.yaml" in done.stderr and "Traceback" not in done.stderr, done.stderr)
+
+
 def main(replay, build):
     global module_of_node
     with tempfile.TemporaryDirectory() as folder:
@@ -268,34 +347,18 @@ def main(replay, build):
                           ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST", RMW_IMPLEMENTATION="rmw_fastrtps_cpp", ROS_LOG_DIR=str(folder))
         module_of_node = module("vfront_node", ROOT / "examples/ros2/vfront_node.py")
         check_encodings(module_of_node)
+        check_lenses(module_of_node.vfront, module_of_node.camera_info, module_of_node.kalibr, folder)
+        check_refused(folder)
         parameters = {"port": "host", "diagnostics_s": 0.0, "imu_wait_s": 30.0, "camera0.T_cam_imu": cameras[0][4].ravel().tolist(),
                       "tuning": [f"{name}={value}" for name, value in LIGHT.items()], **{n: v for n, v in noise.items() if "limit" not in n}}
         reliable = {f"qos_overrides./{topic}.subscription.{name}": value for topic in ("imu", *(f"camera{i}/image_raw" for i in range(2)))
                     for name, value in (("reliability", "reliable"), ("depth", 200))}
-        lines = [f"    {name}: {value!r}\n" for name, value in {**parameters, **reliable}.items()]
-        (folder / "rig.yaml").write_text("vfront:\n  ros__parameters:\n" + "".join(lines))
-        node = subprocess.Popen([sys.executable, str(ROOT / "examples/ros2/vfront_node.py"), "--ros-args", "--params-file", str(folder / "rig.yaml")],
-                                stdout=(folder / "said.txt").open("w"), stderr=subprocess.STDOUT)
         rclpy.init()
-        player, found = Player(cameras), 0
-        try:
-            answered = fly(player, frames, max((int(row["t_ns"]) for row in rows if row["px"]), default=0), folder / "said.txt")
-            expect("frames answered", answered == FRAMES, answered)
-        finally:
-            node.terminate()
-            try:
-                node.wait(20)
-            except subprocess.TimeoutExpired:
-                node.kill()
-                node.wait()
-        said = (folder / "said.txt").read_text()
-        if answered == FRAMES:
-            found = compare(player, rows, frames)
-            check_points(player)
-            check_diagnostics(player, said)
-        else:
-            bad.append(said[-1500:])
-        player.destroy_node()
+        answered, found = flight(folder, cameras, frames, rows, {**parameters, **reliable})
+        chain_of(folder / "chain.yaml", cameras)
+        del parameters["camera0.T_cam_imu"]  # which the file has
+        again, poses = flight(folder, cameras, frames, rows, {**parameters, **reliable, "calibration": str(folder / "chain.yaml")})
+        answered, found = answered + again, found + poses
         rclpy.shutdown()
     for line in bad:
         print("ros2: " + line)

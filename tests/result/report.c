@@ -1233,6 +1233,18 @@ static void put_nav(const vfront_nav_t *n)
     put_doubles(n->protection_level_mps, 3);
 }
 
+/** Tests that were made. */
+static void put_innovations(const vfront_innovation_t *test)
+{
+    for (uint64_t i = 0; i < VFRONT_TESTS; i++, test++) {
+        if (!(test->test_ratio > 0.0)) continue;
+        put(i, 4);
+        put_doubles(test->value, 9);
+        put_doubles(test->variance, 9);
+        put_doubles(&test->test_ratio, 1);
+    }
+}
+
 /** The order of the fields is fixed, because digests are compared between versions. A count precedes its list; the
  *  cameras' fields of health go camera by camera. */
 static void order_of_the_fields(void **state)
@@ -1253,7 +1265,8 @@ static void order_of_the_fields(void **state)
         put_motion(&sample.good);
         put_prediction(&sample.predicted);
         if (seed % 2) sample.nav.state = 0; /* then there is none, and nothing of it counts */
-        if (sample.nav.state) put_nav(&sample.nav);
+        for (int i = 0; i < VFRONT_TESTS; i++) sample.innovation[i].test_ratio = (double)((seed >> i) % 2);
+        if (sample.nav.state) put_nav(&sample.nav), put_innovations(sample.innovation);
 #if VFRONT_MAP
         if (seed % 3 == 0) sample.keyframes_count = 0; /* likewise */
         put_loops();

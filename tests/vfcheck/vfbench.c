@@ -15,6 +15,7 @@
 #include "port/cuda/cuda.h"
 
 #define PICTURES 8
+#define CAMERA_NS 33333333 /* interval between frames at a camera's pace */
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
@@ -203,9 +204,17 @@ static const uint8_t *pick(enum fill fill, long frame)
     return picture[fill][turn < PICTURES ? turn : 2 * PICTURES - 2 - turn];
 }
 
-static double submit_us; /* duration of the last vfront_submit(), */
-static double step_us;   /* and including its vfront_wait() */
-static int is_pageable;  /* 1: images are in host memory that the device cannot access */
+static double submit_us;    /* duration of the last vfront_submit(), */
+static double step_us;      /* and including its vfront_wait() */
+static double processor_us; /* processor time that this thread used meanwhile */
+static int is_pageable;     /* 1: images are in host memory that the device cannot access */
+
+static double used_us(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
 
 const vfront_result_t *next_step(int width, int height, enum fill fill, long frame)
 {
@@ -220,30 +229,57 @@ const vfront_result_t *next_step(int width, int height, enum fill fill, long fra
         f.picture[c].memory = is_pageable ? VFRONT_HOST_MEMORY : VFRONT_PINNED_MEMORY;
     }
     const vfront_result_t *r;
-    const double begin = now_us();
+    const double used = used_us(CLOCK_THREAD_CPUTIME_ID), begin = now_us();
     vfront_status_t status = vfront_submit(vf, &f);
     submit_us = now_us() - begin;
     if (!status) status = vfront_wait(vf, UINT32_MAX, &r);
     step_us = now_us() - begin;
+    processor_us = used_us(CLOCK_THREAD_CPUTIME_ID) - used;
     if (!status) return r;
     fprintf(stderr, "vfcheck: %s: %s\n", vfront_status_name(status), vfront_detail(vf));
     exit(1);
 }
 
+/** Sleeps until a camera's next frame. */
+static void wait_for_camera(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    const long long due = ((t.tv_sec * 1000000000ll + t.tv_nsec) / CAMERA_NS + 1) * CAMERA_NS;
+    t = (struct timespec){(time_t)(due / 1000000000), (long)(due % 1000000000)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+static int paced; /* 1: frames come at a camera's pace */
+
+struct wall measure_at_pace(int width, int height, enum fill fill, long steps)
+{
+    vfront_reset(vf);
+    paced = 1;
+    const struct wall w = measure_steps(width, height, fill, steps);
+    paced = 0;
+    return w;
+}
+
 struct wall measure_steps(int width, int height, enum fill fill, long steps)
 {
     struct wall w;
+    double others = 0.0, inside = 0.0, all = 0.0; /* processor time of other threads, of steps; wall time of steps */
     float *time = zeroed(sizeof(float) * (size_t)steps), *air = zeroed(sizeof(float) * (size_t)steps);
     long flown_steps = 0;
     int good = 0;
     memset(&w, 0, sizeof w);
     w.nodes = captured_nodes();
     for (long i = -50; i < steps; i++) {
+        if (!i) others -= used_us(CLOCK_PROCESS_CPUTIME_ID) - used_us(CLOCK_THREAD_CPUTIME_ID);
+        if (paced && i >= -10) wait_for_camera();
         const vfront_result_t *r = next_step(width, height, fill, i + 50);
         const int was = good;
         good = r->nav.state == VFRONT_NAV_GOOD;
         if (i < 0) continue;
         time[i] = (float)step_us;
+        inside += processor_us;
+        all += step_us;
         if (was && good) air[flown_steps++] = time[i];
         w.device += r->timing.device_us;
         w.submit += (float)submit_us;
@@ -256,6 +292,8 @@ struct wall measure_steps(int width, int height, enum fill fill, long steps)
         for (uint32_t k = 0; k < r->tracks_count; k++) w.partners += r->tracks[k].disparity_sigma_px > 0.0f;
         for (int s = 0; s < VFRONT_STAGES; s++) w.stage[s] += r->timing.stage_us[s];
     }
+    others += used_us(CLOCK_PROCESS_CPUTIME_ID) - used_us(CLOCK_THREAD_CPUTIME_ID);
+    w.processor = (float)((others + inside) / all);
     qsort(time, (size_t)steps, sizeof *time, by_value);
     w.p50 = share(time, steps, 0.5);
     w.p99 = share(time, steps, 0.99);
@@ -975,52 +1013,6 @@ static unsigned long long energy_mj(void)
     return energy(device, &mj) ? 0 : mj;
 }
 
-/** Processor time used by the process, or by the calling thread [us]. */
-static double processor_us(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-/** Steps at a pace, and their processor time. pause_us: from the end of a step to the next; 0: none. */
-static void bench_wait(const char *what, long steps, long pause_us)
-{
-    const struct timespec pause = {0, pause_us * 1000};
-    double process = 0.0, thread = 0.0;
-    float *time = zeroed(sizeof(float) * (size_t)steps);
-    for (long i = -20; i < steps; i++) {
-        if (i == 0) {
-            process = processor_us(CLOCK_PROCESS_CPUTIME_ID);
-            thread = processor_us(CLOCK_THREAD_CPUTIME_ID);
-        }
-        if (pause_us) nanosleep(&pause, NULL);
-        const double begin = now_us();
-        next_step(WIDTH, HEIGHT, FILL_REAL, i + 20);
-        if (i >= 0) time[i] = (float)(now_us() - begin);
-    }
-    process = (processor_us(CLOCK_PROCESS_CPUTIME_ID) - process) / (double)steps;
-    thread = (processor_us(CLOCK_THREAD_CPUTIME_ID) - thread) / (double)steps;
-    qsort(time, (size_t)steps, sizeof *time, by_value);
-    printf("  %-34s %7.1f / %7.1f us p50 / p99; processor %7.1f us a step, of these %7.1f in the thread that waits\n",
-           what, (double)share(time, steps, 0.5), (double)share(time, steps, 0.99), process, thread);
-    free(time);
-}
-
-static void bench_waits(void)
-{
-    static const char *const name[][2] = {{"spin", "spin, 10 ms between steps"}, {"nap", "nap, 10 ms between steps"}};
-    vfront_tuning_t t = standard();
-    printf("\nways to wait, %dx%d\n", WIDTH, HEIGHT);
-    for (t.wait = VFRONT_WAIT_SPIN; t.wait <= VFRONT_WAIT_NAP; t.wait++) {
-        start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);
-        bench_wait(name[t.wait][0], 5000, 0);
-        vfront_reset(vf);
-        bench_wait(name[t.wait][1], 500, 10000);
-        vfront_shutdown(vf);
-    }
-}
-
 /** Cost of the mirror: steps with and without the host port on standby, on the same images. */
 static void latency_of_failover(const vfront_tuning_t *standard_tuning)
 {
@@ -1064,7 +1056,6 @@ void run_latency(void)
     }
     latency_of_state();
     if (!with_part_of_chip(8, latency_of_state)) printf("8 multiprocessors: NOT RUN (no green contexts here)\n");
-    bench_waits();
     if (VFRONT_HOST && !VFRONT_CUBLAS) latency_of_failover(&t);
     vfront_info_t info;
     start(WIDTH, HEIGHT, &t, VFRONT_PORT_CUDA);

@@ -12,6 +12,7 @@
 struct wall {
     float p50, p99, p999, most, device, submit, tracks, partners, keypoints, depths, matches, states, loops;
     float air_p50, air_p99, air_p999, air_most; /* of steps with a good estimate before and after them */
+    float processor; /* processor time of steps in all threads of the process, a share of wall time */
     float stage[VFRONT_STAGES];
     int nodes; /* nodes of the graph; 0: none */
 };
@@ -37,6 +38,8 @@ float share(float *sorted, long n, double p);
 
 /** Measures steps after a warm-up; the rendered flight has its own frames. */
 struct wall measure_steps(int width, int height, enum fill fill, long steps);
+/** The same with a frame every 33 ms, for which the calling thread sleeps as for a camera's. */
+struct wall measure_at_pace(int width, int height, enum fill fill, long steps);
 void print_wall(const char *what, const struct wall *w);
 
 /** Steps with the estimator, without and with the map. */

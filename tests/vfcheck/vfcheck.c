@@ -636,16 +636,40 @@ static double random_between(double least, double most)
     return least + (most - least) * random_number(10001) / 10000.0;
 }
 
-/** Gives a camera a lens: a Brown model, or a fisheye. Returns about half its vertical field of view [rad]. */
+/** Coefficients of a lens through a sphere. Returns its focal length over that at the optical axis. */
+static double random_sphere(vfront_camera_t *c)
+{
+    double *k = c->distortion;
+    if (c->lens == VFRONT_LENS_EUCM) {
+        k[0] = random_between(0.3, 0.7);
+        k[1] = random_between(0.8, 1.3);
+        return 1.0;
+    }
+    k[0] = c->lens == VFRONT_LENS_DS ? random_between(-0.35, 0.2) : random_between(0.5, 1.5);
+    k[1] = c->lens == VFRONT_LENS_DS ? random_between(0.4, 0.65) : random_between(-0.2, 0.1);
+    for (int i = 3; i < 5 && c->lens == VFRONT_LENS_OMNI; i++) k[i] = random_between(-1e-3, 1e-3);
+    return 1.0 + k[0];
+}
+
+/** Gives a camera a lens of any model but the rational one, which has Brown's code. Returns about half its vertical
+ *  field of view [rad]. */
 static double random_lens(vfront_camera_t *c)
 {
+    static const vfront_lens_t lens[] = {VFRONT_LENS_RADTAN, VFRONT_LENS_RADTAN, VFRONT_LENS_EQUIDISTANT,
+                                         VFRONT_LENS_DS,     VFRONT_LENS_EUCM,   VFRONT_LENS_OMNI};
     const double size = sqrt((double)c->width_px * c->height_px),
                  long_side = 0.25 * c->width_px; /* also for flat images the field of view exceeds a degree */
     c->fx_px = random_between(0.45, 0.9) * (size > long_side ? size : long_side);
     c->fy_px = c->fx_px * random_between(0.97, 1.03);
     c->cx_px = c->width_px * random_between(0.45, 0.55);
     c->cy_px = c->height_px * random_between(0.45, 0.55);
-    c->lens = random_number(3) ? VFRONT_LENS_RADTAN : VFRONT_LENS_EQUIDISTANT;
+    c->lens = lens[random_number(sizeof lens / sizeof *lens)];
+    if (c->lens > VFRONT_LENS_EQUIDISTANT) {
+        const double axis_px = c->fy_px, over = random_sphere(c);
+        c->fx_px *= over;
+        c->fy_px *= over;
+        return c->height_px / axis_px;
+    }
     c->distortion[0] = c->lens == VFRONT_LENS_RADTAN ? random_between(-0.3, 0.1) : random_between(-0.02, 0.02);
     c->distortion[1] = random_between(-0.01, c->lens == VFRONT_LENS_RADTAN ? 0.08 : 0.01);
     for (int i = 2; i < 4; i++) c->distortion[i] = random_between(-1e-3, 1e-3);
@@ -894,7 +918,7 @@ static void usage(void)
         "vfcheck [--seed N] [--case N] [--cases N] [--frames N] [--pictures DIR] [--tiny | --small | --real] "
         "[--flights N] [--steps N]\n"
         "        [--bench [--brief]] [--path] [--inertial] [--motion] [--vio] [--dense] [--latency STEPS] "
-        "[--neighbour] [--verbose]\n"
+        "[--pace STEPS] [--neighbour] [--verbose]\n"
         "Every stage's host form against its kernel, byte by byte, on random, adversarial and real pictures, and both "
         "ports end to\n"
         "end; the stage window on drawn flights: --flights, of --steps steps each; 14 of 60, with --case none. --tiny, "
@@ -908,7 +932,8 @@ static void usage(void)
         "motions, of window, of disparities and stixels alone. --path: the graphs of steps, and the longest way "
         "through "
         "each.\n"
-        "--latency: so many steps of each kind of picture, and fewer of each way to\n"
+        "--latency: so many steps of each kind of picture. --pace: so many steps of each kind at 30 Hz, by both ways "
+        "to\n"
         "wait. --neighbour: steps beside kernels that keep the whole device at work. Exit: 0 all agree, 1 not, 2 "
         "usage, 77 no "
         "device.");
@@ -956,6 +981,8 @@ static int parse(int argc, char **argv)
             options.steps = atoi(argv[++i]);
         else if (!strcmp(argv[i], "--latency") && more)
             options.latency = atol(argv[++i]);
+        else if (!strcmp(argv[i], "--pace") && more)
+            options.pace = atol(argv[++i]);
         else if (!strcmp(argv[i], "--pictures") && more)
             options.pictures = argv[++i];
         else
@@ -1019,5 +1046,6 @@ int main(int argc, char **argv)
     if (options.dense) run_dense();
     if (options.bench) run_bench();
     if (options.latency) run_latency();
+    if (options.pace) run_pace();
     return options.neighbour ? run_neighbour() : 0;
 }

@@ -42,7 +42,7 @@ struct options {
     uint64_t seed;
     int only, cases, frames, flights, steps, vio, bench, brief, path, inertial, motion, dense, neighbour, tiny, small,
         real, verbose;
-    long latency;
+    long latency, pace;
     const char *pictures;
 };
 extern struct options options;
@@ -137,9 +137,10 @@ void run_bench(void);
 void run_inertial(void);
 void run_motion(void);
 void run_dense(void);
-/** Latencies of each kind of image, and of each wait mode with its processor time; with a neighbour that occupies the
- *  device. */
+/** Latencies of each kind of image; of each kind of step and wait mode at a camera's pace; with a neighbour that
+ *  occupies the device. */
 void run_latency(void);
+void run_pace(void);
 int run_neighbour(void); /* returns 1 if the bits differ with the neighbour */
 
 #endif

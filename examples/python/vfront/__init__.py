@@ -83,10 +83,12 @@ def rig(cameras, imu=None, **others):
     return made
 
 
-def tuning(**values):
-    """A vfront_tuning_t: standard values, and those given by name."""
+def tuning(state_only=False, **values):
+    """A vfront_tuning_t: standard values or, with state_only, those of vfront_tuning_state(); and those given by name."""
     made = type["vfront_tuning"]()
     library.vfront_tuning_default(made)
+    if int(state_only):
+        library.vfront_tuning_state(made)
     for name, value in values.items():
         status = library.vfront_tuning_set(made, name.encode(), int(value))
         if status:
@@ -239,3 +241,6 @@ def _set_picture(picture, rows, form):
     picture.pitch_bytes = rows.strides[0]
     picture.format = form if form is not None else VFRONT_GREY8 if rows.dtype == np.uint8 else VFRONT_GREY16  # noqa: F821
     return rows
+
+
+from . import camera_info, kalibr  # noqa: E402,F401  they use what is above
