@@ -254,15 +254,15 @@ typedef struct vfront_nav {
     double protection_level_m[3], protection_level_rad[3], protection_level_mps[3];
 } vfront_nav_t;
 
-/** What a state is tested against: camera 0's motion by images, beside the predicted one; members of the bank. */
+/** What nav is tested against: motion of camera 0 by images (nav: the predicted one); members of the bank. */
 typedef enum vfront_test {
     VFRONT_TEST_MOTION = 0, VFRONT_TEST_ALL = 1, VFRONT_TEST_NO_ACCEL = 2, VFRONT_TEST_NO_IMU = 3, VFRONT_TESTS = 4
 } vfront_test_t;
 
-/** That minus the state: t [m], rotation [rad]; position, attitude, velocity [m, rad, m/s]. Variance 0: no value. */
+/** That minus nav. MOTION: t [m], rotation [rad], axes of camera 0; others: errors 0 to 8 of nav. Variance 0: none. */
 typedef struct vfront_innovation {
     double value[9], variance[9];
-    double test_ratio; /* Largest value^2 / variance over its threshold: above 1 contradicts; 0: not tested */
+    double test_ratio; /* Largest value^2 / variance over its threshold: above 1 contradicts; 0: equal, not tested */
 } vfront_innovation_t;
 
 /* ---- calls of the loop ---- */
@@ -806,7 +806,7 @@ typedef struct vfront_prediction {
 /** Disparity image: pixel (x, y) of camera 0 is (x - disparity, y) in camera 1. Depth: fx_px times baseline over it. */
 typedef struct vfront_disparity {
     const uint16_t *px16;        /* [height_px][pitch] on the host [1/16 px]; NULL unless `dense` is 1 */
-    const uint8_t *confidence;   /* [height_px][pitch], margin over the second best; 1: filled; 0: none */
+    const uint8_t *confidence;   /* [height_px][pitch], margin, 1..255; 1: filled; 0: none. Stixels: 72 on */
     int32_t width_px, height_px; /* Size of camera 0's picture [px] */
     int32_t pitch;               /* Elements from row to row */
     uint32_t valid;              /* Pixels with a disparity */

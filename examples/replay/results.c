@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "innovations.h"
 #include "loops.h"
 #include "map_plot.h"
 #include "motion.h"
@@ -388,34 +389,10 @@ static void state_rows(FILE *f, const struct frame_data *s)
 static void innovation_header(FILE *f, int32_t cameras)
 {
     (void)cameras;
-    fputs("frame,t_ns,test,ratio,px,py,pz,rx_rad,ry_rad,rz_rad,vx,vy,vz,sigma_px,sigma_py,sigma_pz,sigma_rx_rad,"
-          "sigma_ry_rad,sigma_rz_rad,sigma_vx,sigma_vy,sigma_vz\n",
-          f);
+    innovations_header(f);
 }
 
-/** Values that were compared; empty where none was. */
-static void write_compared(FILE *f, const vfront_innovation_t *test, int sigmas)
-{
-    for (int k = 0; k < 9; k++)
-        if (test->variance[k] > 0.0)
-            fprintf(f, ",%.17g", sigmas ? sqrt(test->variance[k]) : test->value[k]);
-        else
-            fputc(',', f);
-}
-
-/** A test of the state a line. */
-static void innovation_rows(FILE *f, const struct frame_data *s)
-{
-    static const char *const name[VFRONT_TESTS] = {"motion", "all", "no-accel", "no-imu"};
-    for (int i = 0; i < VFRONT_TESTS; i++) {
-        const vfront_innovation_t *test = &s->result->innovation[i];
-        if (!(test->test_ratio > 0.0)) continue;
-        fprintf(f, "%" PRIu64 ",%" PRIu64 ",%s,%.17g", s->result->frame, s->result->t_ns, name[i], test->test_ratio);
-        write_compared(f, test, 0);
-        write_compared(f, test, 1);
-        fputc('\n', f);
-    }
-}
+static void innovation_rows(FILE *f, const struct frame_data *s) { innovations_rows(f, s->result); }
 
 static void state_trajectory_rows(FILE *f, const struct frame_data *s)
 {

@@ -3,6 +3,7 @@
 #ifndef VF_IMU_MEASURED_H
 #define VF_IMU_MEASURED_H
 
+#include "math/vector.h"
 #include "preintegrate.h"
 
 /** Weight of a new interval in the running means of IMU noise and of signal change. */
@@ -19,7 +20,63 @@ VF_FN const vfront_imu_t *vf_vio_nearest_sample(const vfront_imu_t *imu, uint32_
 /** Angular rate of a sample minus gyro bias [rad/s]. */
 VF_FN void vf_vio_rate_of(const vfront_imu_t *sample, const double bias[6], double rate[3])
 {
-    for (int k = 0; k < 3; k++) rate[k] = sample->gyro_rad_s[k] - bias[k];
+    for (int k = 0; k < VF_AXES; k++) rate[k] = sample->gyro_rad_s[k] - bias[k];
+}
+
+/** Angular rate by many samples: Kalman filter of a random walk. A single sample has all its noise in what the rate
+ *  tells, of the time offset above all. */
+struct vf_imu_rate {
+    uint64_t t_ns;         /* time of the last sample [ns]; 0: none yet */
+    double value[VF_AXES], /* IMU axes, bias included [rad/s] */
+        variance,          /* per axis [rad^2/s^2] */
+        walk; /* running mean of the squared change between two frames less its noise [rad^2/s^3]; may be < 0 */
+};
+
+/** Time between two others, in whatever order [s]. */
+VF_FN double vf_imu_apart_s(uint64_t a_ns, uint64_t b_ns)
+{
+    return 1e-9 * (double)(a_ns < b_ns ? b_ns - a_ns : a_ns - b_ns);
+}
+
+/** Adds a sample, whatever the direction of time. variance: noise of a sample, per axis [rad^2/s^2]. */
+VF_FN void vf_imu_rate_add(struct vf_imu_rate *r, const vfront_imu_t *sample, double variance)
+{
+    if (r->walk > 0.0) r->variance += r->walk * vf_imu_apart_s(sample->t_ns, r->t_ns);
+    const double sum = r->variance + variance, gain = sum > 0.0 ? r->variance / sum : 1.0;
+    for (int k = 0; k < VF_AXES; k++) r->value[k] += gain * (sample->gyro_rad_s[k] - r->value[k]);
+    r->variance *= 1.0 - gain;
+    r->t_ns = sample->t_ns;
+}
+
+VF_FN struct vf_imu_rate vf_imu_rate_begin(const vfront_imu_t *sample, double variance, double walk)
+{
+    struct vf_imu_rate r = {sample->t_ns, {0.0}, variance, walk};
+    for (int k = 0; k < VF_AXES; k++) r.value[k] = sample->gyro_rad_s[k];
+    return r;
+}
+
+/** Rate at the frame before by the samples on both sides of it: noise of the same samples is in the motion between the
+ *  frames, and equally on both sides it takes no part in what the time offset seems to be. r: in: at `from`, the sample
+ *  nearest that frame; out: at `to`, the sample nearest this frame. variance: noise of a sample, per axis [rad^2/s^2].
+ *  before: out [rad/s]. */
+VF_FN void vf_imu_rate_next(struct vf_imu_rate *r, const vfront_imu_t *from, const vfront_imu_t *to, double variance,
+                            double before[VF_AXES])
+{
+    const int first = !r->t_ns || r->t_ns > from->t_ns;
+    if (first) *r = vf_imu_rate_begin(from, variance, r->walk);
+    if (to->t_ns > from->t_ns) {
+        double change[2];
+        vf_imu_change(from, to, change);
+        change[0] -= 2.0 * variance / vf_imu_apart_s(from->t_ns, to->t_ns);
+        r->walk += (first ? 1.0 : VF_VIO_RUNNING_MEAN_WEIGHT) * (change[0] - r->walk);
+    }
+    struct vf_imu_rate back = vf_imu_rate_begin(to, variance, r->walk);
+    for (const vfront_imu_t *sample = to - 1; sample > from; sample--) vf_imu_rate_add(&back, sample, variance);
+    if (back.walk > 0.0) back.variance += back.walk * vf_imu_apart_s(back.t_ns, r->t_ns);
+    const double sum = r->variance + back.variance, gain = sum > 0.0 && to > from ? r->variance / sum : 0.0;
+    for (int k = 0; k < VF_AXES; k++) before[k] = r->value[k] + gain * (back.value[k] - r->value[k]);
+    for (const vfront_imu_t *sample = from; sample <= to; sample++)
+        if (sample->t_ns > r->t_ns) vf_imu_rate_add(r, sample, variance);
 }
 
 /** Converts a time from the camera clock to the IMU clock [ns]. offset_s: IMU clock minus camera clock [s]. */

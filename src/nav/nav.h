@@ -115,8 +115,8 @@ struct vf_nav_bank {
     uint32_t worse[VF_BANK];
     /* sums over these frames of observations that it, and that the accepted one accepts */
     double explained[VF_BANK], own_explained[VF_BANK];
-    /* mean of the observations that it accepts in a frame, over VF_DOUBT_S of frames without a contradiction */
-    double mean_explained[VF_BANK];
+    double shared_s[VF_BANK]; /* time in a row in which it contradicts, and both explain a part of the picture */
+    double object_s;          /* remaining time for which a moving object explains contradictions */
     double age_s[VF_BANK];    /* time since it began anew from the accepted one */
     double agrees_s[VF_BANK]; /* time for which it has agreed with the accepted one */
 };

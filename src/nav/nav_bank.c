@@ -37,7 +37,6 @@ void vf_nav_bank_end(struct vf_nav *n)
     for (uint32_t i = 1; i < VF_BANK; i++)
         if (i > b->accepted && b->goes_on[i]) vf_nav_level_keep(&n->separated[i], &n->own.last, &b->member[i].last);
     memset(b->goes_on, 0, sizeof b->goes_on);
-    memset(b->mean_explained, 0, sizeof b->mean_explained);
 }
 
 void vf_nav_bank_yield(struct vf_nav *n)
@@ -54,7 +53,7 @@ static void begin_anew(struct vf_nav *n, uint32_t i)
     b->member[i] = n->own;
     b->age_s[i] = b->agrees_s[i] = b->explained[i] = b->own_explained[i] = 0.0;
     b->against[i] = b->worse[i] = 0;
-    b->mean_explained[i] = b->mean_explained[b->accepted];
+    b->shared_s[i] = 0.0;
 }
 
 void vf_nav_bank_request(const struct vf_nav_view *s)
@@ -109,6 +108,7 @@ static void accept(struct vf_nav *n, uint32_t i)
     b->accepted = b->kept = i;
     b->replaced = 1;
     memset(b->against, 0, sizeof b->against);
+    memset(b->shared_s, 0, sizeof b->shared_s);
     memset(b->worse, 0, sizeof b->worse);
     memset(b->agrees_s, 0, sizeof b->agrees_s);
     memset(b->explained, 0, sizeof b->explained);
@@ -125,15 +125,6 @@ static int others_explain(const struct vf_nav_view *s, uint32_t i)
     return 0;
 }
 
-/** Follows how many observations member i accepts in frames without a contradiction. */
-static void follow(struct vf_nav_bank *b, uint32_t i, double accepted, double dt_s)
-{
-    if (b->mean_explained[i] > 0.0)
-        b->mean_explained[i] += (accepted - b->mean_explained[i]) * dt_s / (VF_DOUBT_S + dt_s);
-    else
-        b->mean_explained[i] = accepted;
-}
-
 /** Compares member i with the accepted one in this frame. Returns 1 if it is to be accepted. */
 static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
 {
@@ -146,7 +137,6 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
     const int contradicts = largest(d, own, other, 0, VF_BANK_ERRORS) > VF_BANK_CHI2,
               tilted = i == VF_BANK_NO_ACCEL && largest(d, own, other, VF_NAV_W, VF_NAV_W + 2) > VF_BANK_CHI2 &&
                        other->residual_mean_square <= own->residual_mean_square;
-    if (!contradicts) follow(b, i, accepted, dt_s);
     b->age_s[i] += dt_s;
     b->against[i] = contradicts ? b->against[i] + 1 : 0;
     b->explained[i] = contradicts ? b->explained[i] * decay + accepted : 0.0;
@@ -162,9 +152,12 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
                           other->residual_mean_square > own->residual_mean_square
                       ? b->worse[i] + 1
                       : 0;
+    b->shared_s[i] = contradicts && 2.0 * own_accepted < accepted && own_accepted >= VF_BANK_LEFT * accepted
+                         ? b->shared_s[i] + dt_s
+                         : 0.0;
+    if (b->shared_s[i] >= VF_BANK_TRIAL_S) b->object_s = VF_BANK_HORIZON_S;
     if (b->against[i] < VF_BANK_FRAMES || b->explained[i] < VF_BANK_LEAST || others_explain(s, i)) return 0;
-    const int as_before = accepted < 2.0 * b->mean_explained[i];
-    return (as_before && b->own_explained[i] < VF_BANK_LEFT * b->explained[i]) || tilted;
+    return (!(b->object_s > 0.0) && b->own_explained[i] < VF_BANK_LEFT * b->explained[i]) || tilted;
 }
 
 /** Has a member begin anew from the accepted one: one with fewer measurements if it has gone astray, or is old and
@@ -184,9 +177,9 @@ int vf_nav_bank_decide(const struct vf_nav_view *s)
     struct vf_nav_bank *b = &n->bank;
     const double dt_s = (double)s->params->dt_ns * 1e-9;
     b->disputed = 0;
+    b->object_s -= b->object_s > 0.0 ? dt_s : 0.0;
     memset(b->ends, 0, sizeof b->ends);
     if (!runs(s) || n->excluded) return 0;
-    if (vf_nav_has_state(s, b->accepted)) follow(b, b->accepted, s->vio->summary[b->accepted].accepted, dt_s);
     for (uint32_t i = 0; i < VF_BANK; i++) {
         if (i == b->accepted || !vf_nav_has_state(s, i)) continue;
         if (vf_nav_has_state(s, b->accepted) && !compare(s, i, dt_s)) continue;

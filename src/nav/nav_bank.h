@@ -6,15 +6,16 @@
  * Rule    The separation of two members is the difference of their states. On each axis it has at most the larger of
  *         their variances, as one uses part of the other's measurements; beyond VF_BANK_CHI2 they contradict each
  *         other. The cause is a faulty IMU or a moving object. A member without the faulty samples explains the whole
- *         picture, as it did before; the accepted one little of it (VF_BANK_LEFT). An object leaves the rest of the
- *         scene to the accepted one; a member that goes over to it explains twice as much as before, or more. Of
- *         members that explain the picture the one with most measurements is accepted. Tilt: gyro and cameras alone
- *         contradict it only if the accelerometer is wrong. Measurements that were left out are tested again: the
- *         member with all samples begins anew from the accepted one, with unknown biases, and is accepted again once it
- *         has agreed for VF_BANK_TRIAL_S. A member with fewer measurements begins anew from the accepted one every
- *         VF_BANK_HORIZON_S; earlier if it contradicts while the accepted one explains at least half as much, with
- *         smaller residuals: then it has gone astray itself. The largest separation beyond VF_BANK_WIDEN_CHI2 is added
- *         to the reported covariance, except that of a member gone astray.
+ *         picture; the accepted one little of it (VF_BANK_LEFT). An object leaves the rest of the scene to the
+ *         accepted one: where that has explained such a part for VF_BANK_TRIAL_S, an object is the cause for
+ *         VF_BANK_HORIZON_S, even when it hides the rest. Of members that explain the picture the one with most
+ *         measurements is accepted. Tilt: gyro and cameras alone contradict it only if the accelerometer is wrong.
+ *         Measurements that were left out are tested again: the member with all samples begins anew from the accepted
+ *         one, with unknown biases, and is accepted again once it has agreed for VF_BANK_TRIAL_S. A member with fewer
+ *         measurements begins anew from the accepted one every VF_BANK_HORIZON_S; earlier if it contradicts while the
+ *         accepted one explains at least half as much, with smaller residuals: then it has gone astray itself. The
+ *         largest separation beyond VF_BANK_WIDEN_CHI2 is added to the reported covariance, except that of a member
+ *         gone astray.
  * Source  M. Joerger, B. Pervan, Solution separation and chi-squared RAIM (2014): separations of subset solutions.
  */
 #ifndef VF_NAV_BANK_H
@@ -52,8 +53,9 @@ void vf_nav_bank_request(const struct vf_nav_view *s);
 /** Time in which the evidence of a frame's observations decays [s]. */
 #define VF_BANK_EVIDENCE_S 0.15
 /** Observations that the accepted member explains, per one that the contradicting member explains, below which a
- *  faulty IMU is likelier than a moving object that fills so much of the view. */
-#define VF_BANK_LEFT 0.2
+ *  faulty IMU is likelier than a moving object that fills so much of the view. With a wrong accelerometer it is 0 to
+ *  0.05 from the third frame on; of a scene behind an object over 60 % of the picture 0.14 to 0.3 is left. */
+#define VF_BANK_LEFT 0.1
 /** Time after which a member with fewer measurements begins anew from the accepted one [s]. */
 #define VF_BANK_HORIZON_S 8.0
 /** Time for which a member with samples that were left out must agree before it is accepted [s]. */

@@ -23,6 +23,7 @@ VF_FN void vf_vio_imu_interval_of(struct vf_vio_imu_interval *m, struct vf_vio_c
     /* positive interval, whatever time offset is estimated */
     const uint64_t to_ns = end_ns > from_ns ? end_ns : from_ns + 1;
     vf_vio_noise_ratio(c->noise_ratio, noise, imu, n, from_ns, to_ns);
+    const double scatter = noise->gyro_density * noise->gyro_density * noise->rate_hz * c->noise_ratio[0];
     vf_vio_inflate_noise(&model.noise, c->noise_ratio);
     const vfront_imu_t *from = vf_vio_nearest_sample(imu, n, from_ns), *to = vf_vio_nearest_sample(imu, n, to_ns);
     vf_imu_extrapolate(&model, c->change);
@@ -33,8 +34,11 @@ VF_FN void vf_vio_imu_interval_of(struct vf_vio_imu_interval *m, struct vf_vio_c
     vf_preintegrate(&m->motion, &model, m->bias, m->bias + 3, imu, n, from_ns, to_ns);
     if (scale) vf_imu_correct_scale(&m->motion, scale);
     vf_inertial_whitening_of(&m->whitening, &m->motion, noise);
-    vf_vio_rate_of(from, m->bias, m->before);
-    vf_vio_rate_of(to, m->bias, m->rate);
+    vf_imu_rate_next(&c->rate, from, to, scatter, m->before);
+    for (int k = 0; k < VF_AXES; k++) {
+        m->before[k] -= m->bias[k];
+        m->rate[k] = c->rate.value[k] - m->bias[k];
+    }
 }
 
 #endif

@@ -37,6 +37,7 @@
 #ifndef VF_VIO_WINDOW_H
 #define VF_VIO_WINDOW_H
 
+#include "imu/measured.h"
 #include "imu/propagate.h"
 #include "math/chi2.h"
 
@@ -183,6 +184,7 @@ struct vf_vio_carried {
     /* running means of the squared change of angular rate [rad^2/s^3] and specific force [m^2/s^5] between two frames,
      * per axis, over the frame interval */
     double change[2];
+    struct vf_imu_rate rate; /* angular rate at the newest frame */
 };
 
 /** Estimate of one frame. */

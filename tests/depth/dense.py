@@ -76,9 +76,19 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from pictures import grey, names, stored  # noqa: E402
 
 
+def nearest(truth):
+    """Mask of the pixels that nothing nearer hides from camera 1, and of those that it has columns for."""
+    height, width = truth.shape
+    there = np.arange(width)[None, :] - np.round(truth).astype(int)
+    inside, at = there >= 0, np.clip(there, 0, width - 1)
+    most, rows = np.zeros((height, width)), np.repeat(np.arange(height)[:, None], width, 1)
+    np.maximum.at(most, (rows[inside], at[inside]), truth[inside])
+    return inside & (np.take_along_axis(most, at, 1) - truth <= 1), inside
+
+
 def seen_by_both(folder, truth):
     """Mask of the pixels that are not occluded in camera 1."""
-    height, width = truth.shape
+    width = truth.shape[1]
     there = np.arange(width)[None, :] - np.round(truth).astype(int)
     inside, at = there >= 0, np.clip(there, 0, width - 1)
     if os.path.exists(os.path.join(folder, "occ_left.png")):
@@ -86,10 +96,7 @@ def seen_by_both(folder, truth):
     if os.path.exists(os.path.join(folder, "disp_right.png")):
         right = np.take_along_axis(stored(folder, "disp_right.png") / 256.0, at, 1)
         return inside & (right > 0) & (abs(right - truth) <= 1)
-    nearest = np.zeros((height, width))
-    rows = np.repeat(np.arange(height)[:, None], width, 1)
-    np.maximum.at(nearest, (rows[inside], at[inside]), truth[inside])
-    return inside & (np.take_along_axis(nearest, at, 1) - truth <= 1)
+    return nearest(truth)[0]
 
 
 def load(name):
@@ -214,16 +221,6 @@ def tartan():
         truth = np.where(depth > 0, 320 * 0.25 / np.maximum(depth, 1e-3), 0).astype(np.float32)
         sets["tartan %d" % k] = left, right_picture(left, truth, draw), truth, 64
     return sets
-
-
-def nearest(truth):
-    """Mask of the pixels that nothing nearer hides from camera 1, and of those that it has columns for."""
-    height, width = truth.shape
-    there = np.arange(width)[None, :] - np.round(truth).astype(int)
-    inside, at = there >= 0, np.clip(there, 0, width - 1)
-    most, rows = np.zeros((height, width)), np.repeat(np.arange(height)[:, None], width, 1)
-    np.maximum.at(most, (rows[inside], at[inside]), truth[inside])
-    return inside & (np.take_along_axis(most, at, 1) - truth <= 1), inside
 
 
 def table_of_losses(vfront, settings):

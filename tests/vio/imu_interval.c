@@ -179,9 +179,85 @@ static void without_samples(void **state)
     assert_true(turned > 50 && turned < FLIGHTS - 50);
 }
 
+/** A frame's interval of a rig that turns at `rate`: samples with noise of that deviation; the first one is the last of
+ *  the frame before. noise_sum: out, what the noise adds to the rotation [samples]. */
+enum { STEP = FRAME_NS / (1000000000 / HZ) };
+static void next_samples(vfront_imu_t piece[STEP + 1], const double rate[3], double sigma, double noise_sum[3])
+{
+    piece[0] = piece[STEP];
+    for (int i = 1; i <= STEP; i++) {
+        piece[i].t_ns = piece[0].t_ns + (uint64_t)i * (1000000000u / HZ);
+        for (int k = 0; k < 3; k++) piece[i].gyro_rad_s[k] = rate[k] + sigma * normal();
+    }
+    for (int k = 0; k < 3; k++) {
+        noise_sum[k] = 0.0;
+        for (int i = 0; i <= STEP; i++) noise_sum[k] += (i % STEP ? 1.0 : 0.5) * (piece[i].gyro_rad_s[k] - rate[k]);
+    }
+}
+
+/** Rates at frames by noisy samples: less than a third of a sample's variance. Their changes hardly correlate with the
+ *  noise in the rotation between the frames, or that would look like a time offset; by samples up to the frame alone
+ *  they do, with 0.49. */
+static void rate_of_noisy_samples(void **state)
+{
+    (void)state;
+    enum { LONG = 4000, BEGUN = 200, N = 3 * (LONG - BEGUN - 1) };
+    static double at[LONG][3], sum[LONG][3];
+    static const double rate[3] = {0.0, 0.4, -0.8};
+    vfront_imu_noise_t noisy = noise;
+    noisy.gyro_density = 0.01;
+    const double sigma = noisy.gyro_density * sqrt(HZ);
+    struct vf_vio_carried c = {.t_ns = BEGIN};
+    vfront_imu_t piece[STEP + 1] = {[STEP] = {.t_ns = BEGIN, .gyro_rad_s = {0.0, 0.4, -0.8}}};
+    double error = 0.0, product = 0.0, change_square = 0.0, sum_square = 0.0;
+    shake(44);
+    for (int frame = 0; frame < LONG; frame++) {
+        struct vf_vio_imu_interval m;
+        next_samples(piece, rate, sigma, sum[frame]);
+        vf_vio_imu_interval_of(&m, &c, &noisy, NULL, piece, STEP + 1, piece[STEP].t_ns);
+        c.t_ns = piece[STEP].t_ns;
+        memcpy(at[frame], m.before, sizeof m.before);
+    }
+    for (int i = 0; i < N; i++) {
+        const int frame = BEGUN + i / 3, k = i % 3;
+        const double change = at[frame + 1][k] - at[frame][k];
+        error += (at[frame][k] - rate[k]) * (at[frame][k] - rate[k]) / N;
+        product += change * sum[frame][k];
+        change_square += change * change;
+        sum_square += sum[frame][k] * sum[frame][k];
+    }
+    const double correlation = product / sqrt(change_square * sum_square);
+    print_message("rate at a frame: %.3f of a sample's variance; changes beside the noise between frames: %.4f\n",
+                  error / (sigma * sigma), correlation);
+    assert_true(error < sigma * sigma / 3.0);
+    assert_true(fabs(correlation) < 0.15);
+}
+
+/** Without noise the rate at a frame is its sample's. */
+static void rate_of_exact_samples(void **state)
+{
+    (void)state;
+    vfront_imu_noise_t exact = noise;
+    exact.gyro_density = 0.0;
+    struct vf_vio_carried c = {.t_ns = BEGIN};
+    vfront_imu_t piece[STEP + 1] = {[STEP] = {.t_ns = BEGIN}};
+    shake(45);
+    for (int frame = 0; frame < 100; frame++) {
+        struct vf_vio_imu_interval m;
+        double sum[3], rate[3];
+        for (int k = 0; k < 3; k++) rate[k] = normal();
+        next_samples(piece, rate, 0.0, sum);
+        vf_vio_imu_interval_of(&m, &c, &exact, NULL, piece, STEP + 1, piece[STEP].t_ns);
+        c.t_ns = piece[STEP].t_ns;
+        for (int k = 0; k < 3; k++)
+            assert_true(m.before[k] == piece[0].gyro_rad_s[k] && m.rate[k] == piece[STEP].gyro_rad_s[k]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(after_last_sample), cmocka_unit_test(after_few_samples),
-                                       cmocka_unit_test(without_samples)};
+                                       cmocka_unit_test(without_samples), cmocka_unit_test(rate_of_noisy_samples),
+                                       cmocka_unit_test(rate_of_exact_samples)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
