@@ -139,7 +139,8 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
                        other->residual_mean_square <= own->residual_mean_square;
     b->age_s[i] += dt_s;
     b->against[i] = contradicts ? b->against[i] + 1 : 0;
-    b->explained[i] = contradicts ? b->explained[i] * decay + accepted : 0.0;
+    const double before = b->explained[i] * decay;
+    b->explained[i] = contradicts ? before + accepted : 0.0;
     b->own_explained[i] = contradicts ? b->own_explained[i] * decay + own_accepted : 0.0;
     if (i < b->accepted) { /* on trial: it uses samples that were left out */
         b->agrees_s[i] = contradicts || 2.0 * accepted < own_accepted || s->nav->vision_only ? 0.0
@@ -156,7 +157,9 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
                          ? b->shared_s[i] + dt_s
                          : 0.0;
     if (b->shared_s[i] >= VF_BANK_TRIAL_S) b->object_s = VF_BANK_HORIZON_S;
-    if (b->against[i] < VF_BANK_FRAMES || b->explained[i] < VF_BANK_LEAST || others_explain(s, i)) return 0;
+    if (b->against[i] < VF_BANK_FRAMES || accepted < VF_BANK_LEAST || before < VF_BANK_LEAST * decay ||
+        others_explain(s, i))
+        return 0;
     return (!(b->object_s > 0.0) && b->own_explained[i] < VF_BANK_LEFT * b->explained[i]) || tilted;
 }
 

@@ -43,7 +43,7 @@ void vf_nav_bank_request(const struct vf_nav_view *s);
 /** Square of a separation on an axis above which two members contradict each other [variances]. */
 #define VF_BANK_CHI2 VF_CHI2_1_E6
 
-/** Least sum of accepted observations with which a member can be accepted. */
+/** Least number of accepted observations with which a member can be accepted, in this frame and over those before. */
 #define VF_BANK_LEAST 16.0
 /** Square of a separation on an axis above which the covariance of the reported state has it [variances]. */
 #define VF_BANK_WIDEN_CHI2 VF_CHI2_1_E2

@@ -228,6 +228,23 @@ static void wrong_rates(void **unused)
     }
 }
 
+/** A member that explains a single picture, and nothing of those before, is not accepted. */
+static void explains_once(void **unused)
+{
+    (void)unused;
+    for (int once = 0; once < 2; once++) {
+        begin();
+        (void)steps(20);
+        off_m[VF_BANK_NO_ACCEL] = 0.5;
+        seen[VF_BANK_NO_ACCEL] = once ? 2 : 30;
+        seen[VF_BANK_ALL] = 0;
+        (void)step();
+        seen[VF_BANK_NO_ACCEL] = 30;
+        (void)step();
+        assert_int_equal(nav.bank.accepted, once ? VF_BANK_ALL : VF_BANK_NO_ACCEL);
+    }
+}
+
 /** A moving object leaves a part of the scene to the accepted member, and then hides that, too: the member that has
  *  joined the object is not accepted. It is where no part was left before, or only for a moment, and once
  *  VF_BANK_HORIZON_S have passed since. */
@@ -310,11 +327,11 @@ static void no_bank(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agreement),     cmocka_unit_test(wrong_forces), cmocka_unit_test(return_of_forces),
-        cmocka_unit_test(named_fault),   cmocka_unit_test(stubborn),     cmocka_unit_test(lost),
-        cmocka_unit_test(moving_object), cmocka_unit_test(wrong_rates),  cmocka_unit_test(astray),
-        cmocka_unit_test(wrong_tilt),    cmocka_unit_test(no_bank),      cmocka_unit_test(innovations),
-        cmocka_unit_test(hides_the_rest)};
+        cmocka_unit_test(agreement),      cmocka_unit_test(wrong_forces), cmocka_unit_test(return_of_forces),
+        cmocka_unit_test(named_fault),    cmocka_unit_test(stubborn),     cmocka_unit_test(lost),
+        cmocka_unit_test(moving_object),  cmocka_unit_test(wrong_rates),  cmocka_unit_test(astray),
+        cmocka_unit_test(wrong_tilt),     cmocka_unit_test(no_bank),      cmocka_unit_test(innovations),
+        cmocka_unit_test(hides_the_rest), cmocka_unit_test(explains_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #else
