@@ -101,7 +101,8 @@ static __device__ void fill_half_occluded(const vf_dense_view &s, const int fram
 }
 
 /** Fills half-occluded pixels. Writes confidences, the number of pixels with a disparity, and copies of the result in
- *  pinned memory. A block has a row. */
+ *  pinned memory. A block has a row. No test of count == RESULT_PX: ptxas of CUDA 13.0 for sm_90 takes it from the
+ *  minimum and maximum that count is (VIMNMX.RELU), and then it holds for 1, too. */
 static __global__ void __launch_bounds__(RESULT_THREADS) finish_k(const VF_CONSTANT vf_dense_view s)
 {
     vf_dense_memory &m = *s.dense;
@@ -110,34 +111,28 @@ static __global__ void __launch_bounds__(RESULT_THREADS) finish_k(const VF_CONST
     const int x = threadIdx.x * RESULT_PX, y = blockIdx.x, at = y * l.pitch + x,
               count = vf_max(vf_min(RESULT_PX, l.width - x), 0),
               framed[2] = {vf_framed(&s.ingest->params, 0), vf_framed(&s.ingest->params, 1)};
-    const uint8_t *margin = s.scratch->margin + at;
-    result_pixels p;
+    result_pixels p, all;
     int valid = 0;
-    if (count == RESULT_PX) {
-        p.disparity.all = *reinterpret_cast<const uint4 *>(m.disparity + at);
-        p.confidence.all = *reinterpret_cast<const uint2 *>(margin);
+    all.disparity.all = make_uint4(0, 0, 0, 0);
+    all.confidence.all = make_uint2(0, 0);
+    if (count) { /* with what lies beyond the row's last pixel, within its pitch, and stays as it is */
+        all.disparity.all = *reinterpret_cast<const uint4 *>(m.disparity + at);
+        all.confidence.all = *reinterpret_cast<const uint2 *>(s.scratch->margin + at);
     }
-    if (count < RESULT_PX)
 #pragma unroll
-        for (int k = 0; k < RESULT_PX; k++) {
-            p.disparity.one[k] = k < count ? m.disparity[at + k] : VF_DENSE_NONE;
-            p.confidence.one[k] = k < count ? margin[k] : 0;
-        }
+    for (int k = 0; k < RESULT_PX; k++) {
+        p.disparity.one[k] = k < count ? all.disparity.one[k] : VF_DENSE_NONE;
+        p.confidence.one[k] = all.confidence.one[k];
+    }
     fill_half_occluded(s, framed, x, y, count, p);
 #pragma unroll
     for (int k = 0; k < RESULT_PX; k++) {
-        if (p.disparity.one[k] == VF_DENSE_NONE)
-            p.confidence.one[k] = 0;
-        else
-            valid++;
-        if (k >= count || count == RESULT_PX) continue;
-        m.disparity[at + k] = p.disparity.one[k];
-        m.confidence[at + k] = p.confidence.one[k];
-        if (s.tuning.dense == VFRONT_DENSE_DEVICE) continue;
-        copy.disparity[at + k] = p.disparity.one[k];
-        copy.confidence[at + k] = p.confidence.one[k];
+        const int has = p.disparity.one[k] != VF_DENSE_NONE;
+        valid += has;
+        if (!has) p.confidence.one[k] = 0;
+        if (k >= count) p.disparity.one[k] = all.disparity.one[k];
     }
-    if (count == RESULT_PX) {
+    if (count) {
         *reinterpret_cast<uint4 *>(m.disparity + at) = p.disparity.all;
         *reinterpret_cast<uint2 *>(m.confidence + at) = p.confidence.all;
         if (s.tuning.dense != VFRONT_DENSE_DEVICE) {
