@@ -67,9 +67,9 @@ struct result_pixels {
     } confidence;
 };
 
-/** Gives the half-occluded pixels among a thread's pixels the disparity on their left. x, y: first pixel; count: number
- *  of pixels. Called by all threads of the block. */
-static __device__ void fill_half_occluded(const vf_dense_view &s, const int framed[2], int x, int y, int count,
+/** Gives the half-occluded pixels among a thread's pixels the disparity on their left. x, y: first pixel; rest: number
+ *  of pixels from there to the row's end. Called by all threads of the block. */
+static __device__ void fill_half_occluded(const vf_dense_view &s, const int framed[2], int x, int y, int rest,
                                           result_pixels &p)
 {
     uint32_t first = NO_RIGHT, last = NO_LEFT;
@@ -92,7 +92,7 @@ static __device__ void fill_half_occluded(const vf_dense_view &s, const int fram
         for (int u = RESULT_PX - 1; u > k; u--)
             if (p.disparity.one[u] != VF_DENSE_NONE) right = row_pixel(x + u, p.disparity.one[u]);
         const uint32_t farther = left & 0xffff;
-        if (k >= count || left == NO_LEFT || right == NO_RIGHT) continue;
+        if (k >= rest || left == NO_LEFT || right == NO_RIGHT) continue;
         if (!vf_dense_half_occluded(farther, right & 0xffff, (int)(right >> 16) - (int)(left >> 16) - 1)) continue;
         if (!vf_dense_usable(&s, framed, x + k, y, farther)) continue;
         p.disparity.one[k] = (uint16_t)farther;
@@ -101,38 +101,43 @@ static __device__ void fill_half_occluded(const vf_dense_view &s, const int fram
 }
 
 /** Fills half-occluded pixels. Writes confidences, the number of pixels with a disparity, and copies of the result in
- *  pinned memory. A block has a row. No test of count == RESULT_PX: ptxas of CUDA 13.0 for sm_90 takes it from the
- *  minimum and maximum that count is (VIMNMX.RELU), and then it holds for 1, too. */
+ *  pinned memory. A block has a row. The row's rest is not limited to RESULT_PX and then compared with it: of minimum,
+ *  maximum and comparison ptxas of CUDA 13.0 makes one VIMNMX.RELU for sm_90, and takes a rest of 1 for RESULT_PX. */
 static __global__ void __launch_bounds__(RESULT_THREADS) finish_k(const VF_CONSTANT vf_dense_view s)
 {
     vf_dense_memory &m = *s.dense;
     vf_dense_copy &copy = s.copy[s.ingest->params.result];
     const vf_level &l = picture(s);
-    const int x = threadIdx.x * RESULT_PX, y = blockIdx.x, at = y * l.pitch + x,
-              count = vf_max(vf_min(RESULT_PX, l.width - x), 0),
+    const int x = threadIdx.x * RESULT_PX, y = blockIdx.x, at = y * l.pitch + x, rest = l.width - x,
               framed[2] = {vf_framed(&s.ingest->params, 0), vf_framed(&s.ingest->params, 1)};
-    result_pixels p, all;
+    const uint8_t *margin = s.scratch->margin + at;
+    result_pixels p;
     int valid = 0;
-    all.disparity.all = make_uint4(0, 0, 0, 0);
-    all.confidence.all = make_uint2(0, 0);
-    if (count) { /* with what lies beyond the row's last pixel, within its pitch, and stays as it is */
-        all.disparity.all = *reinterpret_cast<const uint4 *>(m.disparity + at);
-        all.confidence.all = *reinterpret_cast<const uint2 *>(s.scratch->margin + at);
+    if (rest >= RESULT_PX) {
+        p.disparity.all = *reinterpret_cast<const uint4 *>(m.disparity + at);
+        p.confidence.all = *reinterpret_cast<const uint2 *>(margin);
     }
+    if (rest < RESULT_PX)
+#pragma unroll
+        for (int k = 0; k < RESULT_PX; k++) {
+            p.disparity.one[k] = k < rest ? m.disparity[at + k] : VF_DENSE_NONE;
+            p.confidence.one[k] = k < rest ? margin[k] : 0;
+        }
+    fill_half_occluded(s, framed, x, y, rest, p);
 #pragma unroll
     for (int k = 0; k < RESULT_PX; k++) {
-        p.disparity.one[k] = k < count ? all.disparity.one[k] : VF_DENSE_NONE;
-        p.confidence.one[k] = all.confidence.one[k];
+        if (p.disparity.one[k] == VF_DENSE_NONE)
+            p.confidence.one[k] = 0;
+        else
+            valid++;
+        if (k >= rest || rest >= RESULT_PX) continue;
+        m.disparity[at + k] = p.disparity.one[k];
+        m.confidence[at + k] = p.confidence.one[k];
+        if (s.tuning.dense == VFRONT_DENSE_DEVICE) continue;
+        copy.disparity[at + k] = p.disparity.one[k];
+        copy.confidence[at + k] = p.confidence.one[k];
     }
-    fill_half_occluded(s, framed, x, y, count, p);
-#pragma unroll
-    for (int k = 0; k < RESULT_PX; k++) {
-        const int has = p.disparity.one[k] != VF_DENSE_NONE;
-        valid += has;
-        if (!has) p.confidence.one[k] = 0;
-        if (k >= count) p.disparity.one[k] = all.disparity.one[k];
-    }
-    if (count) {
+    if (rest >= RESULT_PX) {
         *reinterpret_cast<uint4 *>(m.disparity + at) = p.disparity.all;
         *reinterpret_cast<uint2 *>(m.confidence + at) = p.confidence.all;
         if (s.tuning.dense != VFRONT_DENSE_DEVICE) {
