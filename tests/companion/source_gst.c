@@ -136,25 +136,41 @@ static void formats_are_taken(void **state)
     }
 }
 
+/** Two live test pictures, of 40 and 20 Hz. On a busy machine they may begin out of step for good: then once more. */
+static void open_two_in_step(vfront_frame_t *frame)
+{
+    for (int tries = 0; tries < 8; tries++) {
+        assert_null(open_source("gst:" LIVE
+                                "pattern=white ! video/x-raw,format=GRAY8,width=60,height=48,framerate=40/1 ! "
+                                "appsink name=cam0 " LIVE
+                                "pattern=black ! video/x-raw,format=GRAY8,width=60,height=48,framerate=20/1 ! appsink "
+                                "name=cam1",
+                                0));
+        assert_int_equal(source_rig(source)->cameras, 2);
+        if (next(frame, 1000) == SOURCE_FRAME) return;
+        close_source(NULL);
+    }
+    fail_msg("no frame");
+}
+
 static void two_cameras_are_of_one_time(void **state)
 {
     (void)state;
     vfront_frame_t frame;
-    assert_null(open_source("gst:" LIVE "pattern=white ! video/x-raw,format=GRAY8,width=60,height=48,framerate=40/1 ! "
-                            "appsink name=cam0 " LIVE
-                            "pattern=black ! video/x-raw,format=GRAY8,width=60,height=48,framerate=20/1 ! appsink "
-                            "name=cam1",
-                            0));
-    assert_int_equal(source_rig(source)->cameras, 2);
-    for (int i = 0; i < 5; i++) {
-        assert_int_equal(next(&frame, 5000), SOURCE_FRAME);
-        if (i == 0 && frame.picture[1].format == VFRONT_NO_PICTURE) continue;
-        assert_int_equal(frame.picture[1].format, VFRONT_GREY8);
-        const int64_t apart_ns = (int64_t)(frame.picture[0].t_ns - frame.picture[1].t_ns);
-        assert_true(apart_ns < (int64_t)(2 * MS) && apart_ns > -(int64_t)(2 * MS));
-        assert_true(at(&frame.picture[0], 5, 5) > 200 && at(&frame.picture[1], 5, 5) < 40);
+    int pairs = 0;
+    open_two_in_step(&frame);
+    for (int i = 0; i < 40 && pairs < 4; i++) { /* a camera may begin late, or pause */
+        if (frame.picture[1].format != VFRONT_NO_PICTURE) {
+            assert_int_equal(frame.picture[1].format, VFRONT_GREY8);
+            const int64_t apart_ns = (int64_t)(frame.picture[0].t_ns - frame.picture[1].t_ns);
+            assert_true(apart_ns < (int64_t)(2 * MS) && apart_ns > -(int64_t)(2 * MS));
+            assert_true(at(&frame.picture[0], 5, 5) > 200 && at(&frame.picture[1], 5, 5) < 40);
+            pairs++;
+        }
         source_done(source);
+        assert_int_equal(next(&frame, 5000), SOURCE_FRAME);
     }
+    assert_int_equal(pairs, 4);
     assert_true(source_skipped(source) > 0); /* every second one of camera 0 */
 }
 
