@@ -200,7 +200,7 @@ $(EMULATE)/block.o: tests/emulate/block.cpp tests/emulate/cuda_runtime.h tests/f
 # Emulated kernels: a sample for `make slow`, in which every stage runs, in three builds that have both sides of every branch (kernels/kernel.cuh);
 # `make emulate` is the whole.
 SAMPLED := 530 870 900
-EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(SAMPLED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 12 --frames 2 --flights 2 --steps 20') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 2 --frames 2 --flights 2' '$(BUILD)/emulate-small/failover --quick' '$(BUILD)/emulate-small/airborne --quick' '$(BUILD)/emulate-small/carry',\
+EMULATED_SAMPLE := $(if $(HAVE_FIBERS),$(SAMPLED:%='$(EMULATE)/vfcheck-% --tiny --seed 4 --cases 8 --frames 2 --flights 2 --steps 20') '$(EMULATE)/vfcheck-900 --small --seed 9 --cases 1 --frames 2 --flights 1' '$(BUILD)/emulate-small/failover --quick' '$(BUILD)/emulate-small/airborne --quick' '$(BUILD)/emulate-small/carry',\
     "echo kernels: NOT RUN - libboost-context-dev is not installed; exit 77")
 CASES ?= 90
 emulate: $(EMULATED:%=$(EMULATE)/vfcheck-%) ## Kernels on this machine's processor beside the host forms, in every branch of each architecture: CASES=90
@@ -538,11 +538,11 @@ stack: ## Deepest stack on the host
 symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
-check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, every architecture, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s CUDA=0 BUILD=$(BUILD)/first all first-run' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/package/reference.sh $(BUILD) $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
+check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, the first and the last architecture, the cross build
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s CUDA=0 BUILD=$(BUILD)/first all first-run' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs $(if $(CUDA_ARCH),CUDA_ARCH="$(sort $(firstword $(CUDA_ARCH)) $(lastword $(CUDA_ARCH)))")' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/package/reference.sh $(BUILD) $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs CONFIGS_SOME=--fourth' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
 
 tsan: ## The port's thread under the thread sanitizer, with calls that hang
-	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang $(BUILD)/tsan/fake/pace
+	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread FAKE_O=-O1 WERROR=1 $(BUILD)/tsan/fake/hang $(BUILD)/tsan/fake/pace
 	$(BUILD)/tsan/fake/hang --quick
 	$(BUILD)/tsan/fake/pace
 
@@ -564,10 +564,10 @@ clang: ## Everything built by clang, warnings as errors, and its digests; all st
 	+for c in small min; do $(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang/$$c CFG=tests/config/$$c.h WERROR=1 symbols || exit 1; done
 	$(BUILD)/clang/digest tests/golden.txt
 
-configs: $(EMULATE)/translated ## Every value of the config at its ends, every pair of switches; the smallest and the largest config, one without the host port, the smallest tracker: built and run
+configs: $(EMULATE)/translated ## Every value of the config at its ends, every pair of switches (CONFIGS_SOME=--fourth: of them every fourth); the smallest and the largest config, one without the host port, the smallest tracker: built and run
 	+$(MAKE) -s CUDA=0 CFG=tests/config/mono.h BUILD=$(BUILD)/cfg-mono WERROR=1 $(BUILD)/cfg-mono/minimal
 	$(EXEC) $(BUILD)/cfg-mono/minimal
-	$(CONFIGS)
+	$(CONFIGS) $(CONFIGS_SOME)
 	+for c in min max nohost; do $(MAKE) -s CUDA=0 CFG=tests/config/$$c.h BUILD=$(BUILD)/cfg-$$c WERROR=1 lib $(BUILD)/cfg-$$c/size || exit 1; $(BUILD)/cfg-$$c/size; done
 
 archs: ## Kernels of the standard config for every default architecture, of the one with all stages for the first and the last, within the limits of each
