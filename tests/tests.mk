@@ -551,7 +551,7 @@ asan: ## Tests and fuzzing under the address and undefined behaviour sanitizers,
 asan-long: ## Those that take minutes
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/asan SANITIZE=address,undefined WERROR=1 asan-long-run
 ASAN := $(TEST)/finding $(ORACLES:%=$(TEST)/%) $(OWN:%=$(TEST)/%) $(MAPS:%=$(TEST)/%) $(TEST)/report_loops $(TOOLS:%=$(TEST)/%) $(FLYING:%=$(TEST)/%) $(BENCHED:%=$(TEST)/%) $(addprefix $(SMALL)/,init api info clock imu points partners prior fields invariance idle missing)
-ASAN_LONG := $(filter $(addprefix %/,align_frame clock dense detect imu init invariance imu_fault map nav relpose stationary scale start track vio vio_consistency),$(ASAN))
+ASAN_LONG := $(filter $(addprefix %/,align_frame clock dense detect gyro_errors imu init invariance imu_fault map nav recall relpose stationary scale start stereo_check stereo_position stixel track vio vio_consistency),$(ASAN))
 # Commands one after the other, up to one that fails; one that is skipped says so in cmocka's words, which run.sh counts.
 one_by_one = for t in $(1); do echo "== $$t"; $$t && continue; [ $$? = 77 ] || exit 1; echo "skipped: $$t"; echo "[  SKIPPED ] 1 test(s)"; done
 asan-long-run: $(ASAN_LONG)
