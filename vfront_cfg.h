@@ -421,8 +421,8 @@
 #define VFRONT_CORRESPONDENCE_BYTES 96u                         /* stage ego: one correspondence */
 #define VFRONT_HYPOTHESIS_BYTES 212u                            /* stage ego: one motion hypothesis */
 #define VFRONT_EGO_BYTES 15616u                                 /* stage ego: what has a fixed size */
-#define VFRONT_VIO_BYTES (26800u + 2901740u * VFRONT_MEMBERS)  /* stages observe, vio: sliding windows, linear systems */
-#define VFRONT_NAV_BYTES 422000u                                /* start and loss of the estimator, IMU samples kept */
+#define VFRONT_VIO_BYTES (26800u + 2901760u * VFRONT_MEMBERS)  /* stages observe, vio: sliding windows, linear systems */
+#define VFRONT_NAV_BYTES 422100u                                /* start and loss of the estimator, IMU samples kept */
 #define VFRONT_SAMPLE_BYTES 56u                                 /* one IMU sample of a step */
 #define VFRONT_PLACES_BYTES 493568u                             /* stages of the map: what has a fixed size */
 #define VFRONT_KEYFRAME_BYTES 16580u                            /* stages keyframe, map: one keyframe */

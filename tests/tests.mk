@@ -538,8 +538,8 @@ stack: ## Deepest stack on the host
 symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
-check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, the first and the last architecture, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s CUDA=0 BUILD=$(BUILD)/first all first-run' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs $(if $(CUDA_ARCH),CUDA_ARCH="$(sort $(firstword $(CUDA_ARCH)) $(lastword $(CUDA_ARCH)))")' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/package/reference.sh $(BUILD) $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs CONFIGS_SOME=--fourth' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
+check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, the newest architectures, the cross build
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s CUDA=0 BUILD=$(BUILD)/first all first-run' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs CUDA_ARCH="$(or $(wordlist 3,4,$(CUDA_ARCH)),$(CUDA_ARCH))"' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/package/reference.sh $(BUILD) $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs CONFIGS_SOME=--fifth' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
 
 tsan: ## The port's thread under the thread sanitizer, with calls that hang
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread FAKE_O=-O1 WERROR=1 $(BUILD)/tsan/fake/hang $(BUILD)/tsan/fake/pace
@@ -564,7 +564,7 @@ clang: ## Everything built by clang, warnings as errors, and its digests; all st
 	+for c in small min; do $(MAKE) -s CC=clang CUDA=0 BUILD=$(BUILD)/clang/$$c CFG=tests/config/$$c.h WERROR=1 symbols || exit 1; done
 	$(BUILD)/clang/digest tests/golden.txt
 
-configs: $(EMULATE)/translated ## Every value of the config at its ends, every pair of switches (CONFIGS_SOME=--fourth: of them every fourth); the smallest and the largest config, one without the host port, the smallest tracker: built and run
+configs: $(EMULATE)/translated ## Every value of the config at its ends, every pair of switches (CONFIGS_SOME=--fifth: of them every fifth); the smallest and the largest config, one without the host port, the smallest tracker: built and run
 	+$(MAKE) -s CUDA=0 CFG=tests/config/mono.h BUILD=$(BUILD)/cfg-mono WERROR=1 $(BUILD)/cfg-mono/minimal
 	$(EXEC) $(BUILD)/cfg-mono/minimal
 	$(CONFIGS) $(CONFIGS_SOME)

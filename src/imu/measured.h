@@ -29,7 +29,8 @@ struct vf_imu_rate {
     uint64_t t_ns;         /* time of the last sample [ns]; 0: none yet */
     double value[VF_AXES], /* IMU axes, bias included [rad/s] */
         variance,          /* per axis [rad^2/s^2] */
-        walk; /* running mean of the squared change between two frames less its noise [rad^2/s^3]; may be < 0 */
+        noise, /* running mean of what noise adds to the change between two frames [rad^2/s^3]; 0: none yet */
+        walk;  /* rate of the random walk [rad^2/s^3] */
 };
 
 /** Time between two others, in whatever order [s]. */
@@ -41,40 +42,49 @@ VF_FN double vf_imu_apart_s(uint64_t a_ns, uint64_t b_ns)
 /** Adds a sample, whatever the direction of time. variance: noise of a sample, per axis [rad^2/s^2]. */
 VF_FN void vf_imu_rate_add(struct vf_imu_rate *r, const vfront_imu_t *sample, double variance)
 {
-    if (r->walk > 0.0) r->variance += r->walk * vf_imu_apart_s(sample->t_ns, r->t_ns);
+    r->variance += r->walk * vf_imu_apart_s(sample->t_ns, r->t_ns);
     const double sum = r->variance + variance, gain = sum > 0.0 ? r->variance / sum : 1.0;
     for (int k = 0; k < VF_AXES; k++) r->value[k] += gain * (sample->gyro_rad_s[k] - r->value[k]);
     r->variance *= 1.0 - gain;
     r->t_ns = sample->t_ns;
 }
 
-VF_FN struct vf_imu_rate vf_imu_rate_begin(const vfront_imu_t *sample, double variance, double walk)
+/** Has the rate begin anew with a sample. */
+VF_FN void vf_imu_rate_begin(struct vf_imu_rate *r, const vfront_imu_t *sample, double variance)
 {
-    struct vf_imu_rate r = {sample->t_ns, {0.0}, variance, walk};
-    for (int k = 0; k < VF_AXES; k++) r.value[k] = sample->gyro_rad_s[k];
-    return r;
+    r->t_ns = sample->t_ns;
+    for (int k = 0; k < VF_AXES; k++) r->value[k] = sample->gyro_rad_s[k];
+    r->variance = variance;
+}
+
+/** Sets the rate of the random walk: the mean change less its noise, at least the deviation of such a mean of squares
+ *  over VF_IMU_MEAN_FRAMES. Below that noise that is overestimated would pass for a rate that never changes. */
+VF_FN void vf_imu_rate_walk(struct vf_imu_rate *r, double change, double variance, double dt_s)
+{
+    const double noise = 2.0 * variance / dt_s, share = sqrt(2.0 / (VF_AXES * (2.0 * VF_IMU_MEAN_FRAMES - 1.0)));
+    r->noise += (r->noise > 0.0 ? VF_VIO_RUNNING_MEAN_WEIGHT : 1.0) * (noise - r->noise);
+    r->walk = change - r->noise > share * change ? change - r->noise : share * change;
 }
 
 /** Rate at the frame before by the samples on both sides of it: noise of the same samples is in the motion between the
  *  frames, and equally on both sides it takes no part in what the time offset seems to be. r: in: at `from`, the sample
- *  nearest that frame; out: at `to`, the sample nearest this frame. variance: noise of a sample, per axis [rad^2/s^2].
- *  before: out [rad/s]. */
+ *  nearest that frame; out: at `to`, the sample nearest this frame; begins anew after more than max_interval_ns without
+ *  samples. change: running mean of vf_vio_signal_change(); variance: noise of a sample, per axis [rad^2/s^2]. before:
+ *  out [rad/s]. */
 VF_FN void vf_imu_rate_next(struct vf_imu_rate *r, const vfront_imu_t *from, const vfront_imu_t *to, double variance,
-                            double before[VF_AXES])
+                            double change, uint64_t max_interval_ns, double before[VF_AXES])
 {
-    const int first = !r->t_ns || r->t_ns > from->t_ns;
-    if (first) *r = vf_imu_rate_begin(from, variance, r->walk);
-    if (to->t_ns > from->t_ns) {
-        double change[2];
-        vf_imu_change(from, to, change);
-        change[0] -= 2.0 * variance / vf_imu_apart_s(from->t_ns, to->t_ns);
-        r->walk += (first ? 1.0 : VF_VIO_RUNNING_MEAN_WEIGHT) * (change[0] - r->walk);
-    }
-    struct vf_imu_rate back = vf_imu_rate_begin(to, variance, r->walk);
+    if (!r->t_ns || r->t_ns > from->t_ns || from->t_ns - r->t_ns > max_interval_ns)
+        vf_imu_rate_begin(r, from, variance);
+    memcpy(before, r->value, sizeof r->value);
+    if (to <= from) return;
+    vf_imu_rate_walk(r, change, variance, vf_imu_apart_s(from->t_ns, to->t_ns));
+    struct vf_imu_rate back = *r;
+    vf_imu_rate_begin(&back, to, variance);
     for (const vfront_imu_t *sample = to - 1; sample > from; sample--) vf_imu_rate_add(&back, sample, variance);
-    if (back.walk > 0.0) back.variance += back.walk * vf_imu_apart_s(back.t_ns, r->t_ns);
-    const double sum = r->variance + back.variance, gain = sum > 0.0 && to > from ? r->variance / sum : 0.0;
-    for (int k = 0; k < VF_AXES; k++) before[k] = r->value[k] + gain * (back.value[k] - r->value[k]);
+    back.variance += back.walk * vf_imu_apart_s(back.t_ns, r->t_ns);
+    const double sum = r->variance + back.variance, gain = sum > 0.0 ? r->variance / sum : 0.0;
+    for (int k = 0; k < VF_AXES; k++) before[k] += gain * (back.value[k] - before[k]);
     for (const vfront_imu_t *sample = from; sample <= to; sample++)
         if (sample->t_ns > r->t_ns) vf_imu_rate_add(r, sample, variance);
 }

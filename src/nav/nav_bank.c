@@ -153,13 +153,12 @@ static int compare(const struct vf_nav_view *s, uint32_t i, double dt_s)
                           other->residual_mean_square > own->residual_mean_square
                       ? b->worse[i] + 1
                       : 0;
-    b->shared_s[i] = contradicts && 2.0 * own_accepted < accepted && own_accepted >= VF_BANK_LEFT * accepted
-                         ? b->shared_s[i] + dt_s
-                         : 0.0;
+    const int evident = b->against[i] >= VF_BANK_FRAMES && before >= VF_BANK_LEAST * decay;
+    const int shares = evident && 2.0 * own_accepted < accepted && own_accepted >= VF_BANK_LEFT * accepted &&
+                       b->own_explained[i] >= VF_BANK_LEAST;
+    b->shared_s[i] = shares ? b->shared_s[i] + dt_s : 0.0;
     if (b->shared_s[i] >= VF_BANK_TRIAL_S) b->object_s = VF_BANK_HORIZON_S;
-    if (b->against[i] < VF_BANK_FRAMES || accepted < VF_BANK_LEAST || before < VF_BANK_LEAST * decay ||
-        others_explain(s, i))
-        return 0;
+    if (!evident || others_explain(s, i)) return 0;
     return (!(b->object_s > 0.0) && b->own_explained[i] < VF_BANK_LEFT * b->explained[i]) || tilted;
 }
 
@@ -182,7 +181,10 @@ int vf_nav_bank_decide(const struct vf_nav_view *s)
     b->disputed = 0;
     b->object_s -= b->object_s > 0.0 ? dt_s : 0.0;
     memset(b->ends, 0, sizeof b->ends);
-    if (!runs(s) || n->excluded) return 0;
+    if (!runs(s) || n->excluded) {
+        memset(b->shared_s, 0, sizeof b->shared_s);
+        return 0;
+    }
     for (uint32_t i = 0; i < VF_BANK; i++) {
         if (i == b->accepted || !vf_nav_has_state(s, i)) continue;
         if (vf_nav_has_state(s, b->accepted) && !compare(s, i, dt_s)) continue;

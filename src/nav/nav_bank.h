@@ -43,7 +43,8 @@ void vf_nav_bank_request(const struct vf_nav_view *s);
 /** Square of a separation on an axis above which two members contradict each other [variances]. */
 #define VF_BANK_CHI2 VF_CHI2_1_E6
 
-/** Least number of accepted observations with which a member can be accepted, in this frame and over those before. */
+/** Least sum of accepted observations, over the frames before, with which a member can be accepted, or an object known.
+ */
 #define VF_BANK_LEAST 16.0
 /** Square of a separation on an axis above which the covariance of the reported state has it [variances]. */
 #define VF_BANK_WIDEN_CHI2 VF_CHI2_1_E2
@@ -56,9 +57,11 @@ void vf_nav_bank_request(const struct vf_nav_view *s);
  *  faulty IMU is likelier than a moving object that fills so much of the view. With a wrong accelerometer it is 0 to
  *  0.05 from the third frame on; of a scene behind an object over 60 % of the picture 0.14 to 0.3 is left. */
 #define VF_BANK_LEFT 0.1
-/** Time after which a member with fewer measurements begins anew from the accepted one [s]. */
+/** Time after which a member with fewer measurements begins anew from the accepted one, and for which a moving object
+ *  is known after it was last seen [s]. */
 #define VF_BANK_HORIZON_S 8.0
-/** Time for which a member with samples that were left out must agree before it is accepted [s]. */
+/** Time for which a member with samples that were left out must agree before it is accepted, and for which an object
+ *  must be seen before it is known [s]. */
 #define VF_BANK_TRIAL_S 0.5
 
 /** Decides by the states of this frame which member is accepted. Returns 1 if it is another one from now on. */

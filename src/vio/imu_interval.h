@@ -34,7 +34,7 @@ VF_FN void vf_vio_imu_interval_of(struct vf_vio_imu_interval *m, struct vf_vio_c
     vf_preintegrate(&m->motion, &model, m->bias, m->bias + 3, imu, n, from_ns, to_ns);
     if (scale) vf_imu_correct_scale(&m->motion, scale);
     vf_inertial_whitening_of(&m->whitening, &m->motion, noise);
-    vf_imu_rate_next(&c->rate, from, to, scatter, m->before);
+    vf_imu_rate_next(&c->rate, from, to, scatter, c->change[0], model.max_interval_ns, m->before);
     for (int k = 0; k < VF_AXES; k++) {
         m->before[k] -= m->bias[k];
         m->rate[k] = c->rate.value[k] - m->bias[k];

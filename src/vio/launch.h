@@ -90,6 +90,7 @@ VF_FN void vf_vio_append_frame(struct vf_vio_window *w, const struct vf_vio_imu_
         for (int block = 0; block < 2; block++) last->variance[block] = vf_consistency_block(w, block);
         vf_vio_predict_state(&last->value, &m->motion, w->noise.gravity_m_s2, &s->value);
         memcpy(s->rate, m->rate, sizeof s->rate);
+        /* one-sided, as it was, where samples are missing or left out */
         if (last->number == 1 || !(last->stationary || m->motion.flags & VFRONT_NAV_GAP))
             memcpy(last->rate, m->before, sizeof last->rate);
         s->state = state;

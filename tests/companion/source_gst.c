@@ -139,7 +139,7 @@ static void formats_are_taken(void **state)
 /** Two live test pictures, of 40 and 20 Hz. On a busy machine they may begin out of step for good: then once more. */
 static void open_two_in_step(vfront_frame_t *frame)
 {
-    for (int tries = 0; tries < 8; tries++) {
+    for (int tries = 0; tries < 4; tries++) {
         assert_null(open_source("gst:" LIVE
                                 "pattern=white ! video/x-raw,format=GRAY8,width=60,height=48,framerate=40/1 ! "
                                 "appsink name=cam0 " LIVE

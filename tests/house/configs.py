@@ -5,8 +5,8 @@ the one with all stages: each is read by the compiler without making code, with 
 its kernels are read as tests/emulate/translate.py writes them. Values beyond an end, and combinations that do not go together, must be refused by a
 message that names a value given. Ranges and switches are read from vfront_cfg.h.
 
-    tests/house/configs.py [--sample | --fourth] 'CC FLAGS' 'CXX FLAGS' KERNELS
-                                                                          --fourth: every fourth of those compiled; --sample: the values beyond an end, the switches alone from the
+    tests/house/configs.py [--sample | --fifth] 'CC FLAGS' 'CXX FLAGS' KERNELS
+                                                                          --fifth: every fifth of those compiled; --sample: the values beyond an end, the switches alone from the
                                                                           standard config, a pair, one config of kernels;
                                                                           KERNELS: folder of the translated kernels
 """
@@ -167,8 +167,8 @@ def distinct(matrix, configs, pool):
 
 
 def main():
-    sample, fourth = "--sample" in sys.argv, "--fourth" in sys.argv
-    matrix = Matrix(*[word for word in sys.argv[1:] if word not in ("--sample", "--fourth")])
+    sample, fifth = "--sample" in sys.argv, "--fifth" in sys.argv
+    matrix = Matrix(*[word for word in sys.argv[1:] if word not in ("--sample", "--fifth")])
     begin = time.time()
     ranges = read_ranges()
     switches = [name for name, (ends, _) in ranges.items() if ends == (0, 1)]
@@ -180,7 +180,7 @@ def main():
         jobs = [(matrix.read, config) for config in ([*singles, NO_SLACK] if sample else distinct(matrix, singles + ends, pool))]
         jobs += [] if sample else [(matrix.link, config) for config in singles]
         jobs += [(matrix.read_kernels, config) for config in ([OF_KERNELS] if sample else singles)]
-        list(pool.map(lambda job: job[0](job[1]), jobs[::4] if fourth else jobs))
+        list(pool.map(lambda job: job[0](job[1]), jobs[::5] if fifth else jobs))
     for line in matrix.failed:
         print("configs:", line)
     count = matrix.count

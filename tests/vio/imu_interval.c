@@ -254,10 +254,80 @@ static void rate_of_exact_samples(void **state)
     }
 }
 
+/** A rig that swings, with noise and with a tone of a rotor: the rate at a frame is nearer the truth than its sample,
+ *  and never a mean of the flight. */
+static void rate_of_a_turn(void **state)
+{
+    (void)state;
+    enum { LONG = 1200, BEGUN = 100 };
+    static const double noise_rad_s[][2] = {{0.09, 0.0}, {0.27, 0.0}, {0.0, 0.03}, {0.0, 0.09}}; /* white; of a tone */
+    shake(46);
+    for (size_t kind = 0; kind < sizeof noise_rad_s / sizeof *noise_rad_s; kind++)
+        for (double hz = 33.7; hz < 95.0; hz += 13.4) {
+            const double white = noise_rad_s[kind][0], tone = noise_rad_s[kind][1] * sqrt(2.0), turn = 0.9;
+            vfront_imu_noise_t noisy = noise;
+            struct vf_vio_carried c = {.t_ns = BEGIN};
+            vfront_imu_t piece[STEP + 1] = {[STEP] = {.t_ns = BEGIN}};
+            double at = 0.0, square[2] = {0.0, 0.0};
+            noisy.gyro_density = 1e-3;
+            for (int frame = 0; frame < LONG; frame++) {
+                struct vf_vio_imu_interval m;
+                const double true_rate = turn * sin(6.2831853 * 0.3 * at);
+                piece[0] = piece[STEP];
+                const double sampled = piece[0].gyro_rad_s[0];
+                for (int i = 1; i <= STEP; i++) {
+                    at += 1.0 / HZ;
+                    piece[i].t_ns = piece[0].t_ns + (uint64_t)i * (1000000000u / HZ);
+                    piece[i].gyro_rad_s[0] = turn * sin(6.2831853 * 0.3 * at) + white * normal() +
+                                             tone * sin(6.2831853 * hz * at + 1.0);
+                }
+                vf_vio_imu_interval_of(&m, &c, &noisy, NULL, piece, STEP + 1, piece[STEP].t_ns);
+                c.t_ns = piece[STEP].t_ns;
+                if (frame < BEGUN) continue;
+                square[0] += (m.before[0] - true_rate) * (m.before[0] - true_rate);
+                square[1] += (sampled - true_rate) * (sampled - true_rate);
+            }
+            REQUIRE(square[0] < square[1], "white %g, tone %g rad/s of %g Hz: rate off by %g rad/s, sample by %g",
+                    white, tone, hz, sqrt(square[0] / (LONG - BEGUN)), sqrt(square[1] / (LONG - BEGUN)));
+        }
+}
+
+/** After a time without samples, and on a clock that is set back, the rate begins anew with the frame's sample; with
+ *  one sample alone it is that. */
+static void rate_after_a_gap(void **state)
+{
+    (void)state;
+    vfront_imu_noise_t noisy = noise;
+    struct vf_vio_carried c = {.t_ns = BEGIN};
+    struct vf_vio_imu_interval m;
+    noisy.gyro_density = 0.01;
+    for (int part = 0; part < 4; part++) {
+        const uint64_t from_ns = BEGIN + (uint64_t)(part == 1   ? 2000
+                                                    : part == 2 ? 100
+                                                    : part == 3 ? 5000
+                                                                : 0) *
+                                             1000000u;
+        vfront_imu_t piece[STEP + 1];
+        memset(piece, 0, sizeof piece);
+        for (int i = 0; i <= STEP; i++) {
+            piece[i].t_ns = from_ns + (uint64_t)i * (1000000000u / HZ);
+            for (int k = 0; k < 3; k++) piece[i].gyro_rad_s[k] = part + 0.1 * k;
+        }
+        c.t_ns = from_ns;
+        const int alone = part == 3;
+        vf_vio_imu_interval_of(&m, &c, &noisy, NULL, piece, alone ? 1 : STEP + 1, from_ns + FRAME_NS);
+        for (int k = 0; k < 3; k++) {
+            REQUIRE(fabs(m.before[k] - piece[0].gyro_rad_s[k]) < 1e-12, "part %d: before %g", part, m.before[k]);
+            REQUIRE(fabs(m.rate[k] - piece[0].gyro_rad_s[k]) < 1e-12, "part %d: rate %g", part, m.rate[k]);
+        }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(after_last_sample), cmocka_unit_test(after_few_samples),
-                                       cmocka_unit_test(without_samples), cmocka_unit_test(rate_of_noisy_samples),
-                                       cmocka_unit_test(rate_of_exact_samples)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(after_last_sample),     cmocka_unit_test(after_few_samples),
+                                       cmocka_unit_test(without_samples),       cmocka_unit_test(rate_of_noisy_samples),
+                                       cmocka_unit_test(rate_of_exact_samples), cmocka_unit_test(rate_of_a_turn),
+                                       cmocka_unit_test(rate_after_a_gap)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
