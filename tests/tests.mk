@@ -542,7 +542,7 @@ check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other con
 	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s CUDA=0 BUILD=$(BUILD)/first all first-run' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs CUDA_ARCH="$(or $(wordlist 3,4,$(CUDA_ARCH)),$(CUDA_ARCH))"' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/package/reference.sh $(BUILD) $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs CONFIGS_SOME=--fifth' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
 
 tsan: ## The port's thread under the thread sanitizer, with calls that hang
-	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread FAKE_O=-O1 WERROR=1 $(BUILD)/tsan/fake/hang $(BUILD)/tsan/fake/pace
+	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang $(BUILD)/tsan/fake/pace
 	$(BUILD)/tsan/fake/hang --quick
 	$(BUILD)/tsan/fake/pace
 
