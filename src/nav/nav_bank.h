@@ -55,7 +55,7 @@ void vf_nav_bank_request(const struct vf_nav_view *s);
 #define VF_BANK_EVIDENCE_S 0.15
 /** Observations that the accepted member explains, per one that the contradicting member explains, below which a
  *  faulty IMU is likelier than a moving object that fills so much of the view. With a wrong accelerometer it is 0 to
- *  0.05 from the third frame on; of a scene behind an object over 60 % of the picture 0.14 to 0.3 is left. */
+ *  0.05 within a few frames; of a scene behind an object over 60 % of the picture 0.14 to 0.3 is left. */
 #define VF_BANK_LEFT 0.1
 /** Time after which a member with fewer measurements begins anew from the accepted one, and for which a moving object
  *  is known after it was last seen [s]. */

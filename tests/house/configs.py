@@ -6,9 +6,10 @@ its kernels are read as tests/emulate/translate.py writes them. Values beyond an
 message that names a value given. Ranges and switches are read from vfront_cfg.h.
 
     tests/house/configs.py [--sample | --fifth] 'CC FLAGS' 'CXX FLAGS' KERNELS
-                                                                          --fifth: every fifth of those compiled; --sample: the values beyond an end, the switches alone from the
-                                                                          standard config, a pair, one config of kernels;
-                                                                          KERNELS: folder of the translated kernels
+
+--sample  The values beyond an end, the switches alone from the standard config, a pair, one config of kernels.
+--fifth   Every fifth of what is compiled.
+KERNELS   Folder of the translated kernels.
 """
 import concurrent.futures
 import glob
