@@ -876,7 +876,7 @@ enum { VFRONT_FULL_TRACKS = 1, VFRONT_FULL_KEYPOINTS = 2 };
 typedef enum vfront_stereo_state {
     VFRONT_STEREO_NONE = 0,    /* Depths are not computed */
     VFRONT_STEREO_GOOD = 1,    /* Matches on lines, or off by a constant; tracks keep partners */
-    VFRONT_STEREO_SUSPECT = 2, /* Few, off their lines, or beyond infinity */
+    VFRONT_STEREO_SUSPECT = 2, /* Few, off lines, beyond infinity, or a frame late */
     VFRONT_STEREO_BLIND = 3    /* A camera without points or picture; frozen, blurred */
 } vfront_stereo_state_t;
 

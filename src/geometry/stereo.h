@@ -35,6 +35,7 @@
 #include "features/describe.h"
 #include "image/freeze.h"
 #include "image/ingest.h"
+#include "math/pose.h"
 #include "rig.h"
 #include "stereo_pair.h"
 
@@ -526,13 +527,28 @@ VF_FN struct vf_pair_distance vf_stereo_distance(const struct vf_stereo_view *s,
                                ((float)y_q16 - middle_q16) / half_q16, disparity_px < -VF_PAIR_BEHIND_PX * step);
 }
 
+/** Offset of matches whose picture of camera 1 is that of the frame before, by the rotation since then, as in
+ *  struct vf_pair_normal. late: out, [VF_PAIR_UNKNOWNS]; 0: the rotation is not known. */
+VF_FN void vf_stereo_late(const struct vf_stereo_view *s, float late[VF_PAIR_UNKNOWNS])
+{
+    const struct vf_params *p = &s->ingest->params;
+    const float *epipole = s->geometry.pair.epipole, dt_s = p->rate_known ? (float)p->dt_ns * 1e-9f : 0.0f,
+                half_px = 0.5f * (float)s->geometry.scale[1][0].width;
+    float turn[3];
+    vf_transform(s->geometry.pair.R, p->rate_radps, turn);
+    late[0] = dt_s * s->geometry.focal_px[1] * (epipole[0] * turn[0] + epipole[1] * turn[1]);
+    late[1] = -dt_s * half_px * epipole[0] * turn[2];
+    late[2] = -dt_s * half_px * epipole[1] * turn[2];
+}
+
 /** State of the camera pair in this frame, from the sums over its matches. */
 VF_FN struct vf_pair_health vf_stereo_assess(const struct vf_stereo_view *s, const struct vf_pair_sums *sum)
 {
     const float band_px = vf_rig_clamp((float)s->tuning.stereo_band_px, VF_PAIR_UNIT),
                 centre_px = (float)s->tuning.rig_centre_mpx / 1000.0f;
-    const struct vf_pair_tuning t = {band_px * band_px * VF_PAIR_UNIFORM, centre_px * centre_px};
+    struct vf_pair_tuning t = {band_px * band_px * VF_PAIR_UNIFORM, centre_px * centre_px, {0.0f}};
     const struct vf_pair_health none = vf_pair_none();
+    vf_stereo_late(s, t.late);
     return vf_pair_assess(sum, s->bearing->count[s->parity],
                           s->freeze->frames[s->parity][0] || s->freeze->frames[s->parity][1], &t,
                           s->ingest->params.frame ? &s->stereo->pair[s->parity ^ 1] : &none);

@@ -6,7 +6,11 @@
  * Rule    - A calibration error moves all matches by a small offset, constant and linear in x and y: pitch, roll, focal
  *           length. It is fitted by least squares and does not count against the pair
  *         - SUSPECT: the scatter about the offset is that of a majority anywhere in the band of the search; scatter or
- *           offset differ from earlier frames by more than these explain; few matches; many beyond infinity
+ *           offset differ from earlier frames by more than these explain; few matches; many beyond infinity; camera 1's
+ *           pictures are a frame late
+ *         - Late: the rotation since the frame before moves such matches off their lines. The log-likelihood ratio of
+ *           the offsets, late and in time, is summed over frames, between 0 and VF_PAIR_LATE. Frames next to each
+ *           other err alike: VF_PAIR_FRAMES of them count as one
  * Exact   sums in integers; the rest in single precision in one order, quotients correctly rounded
  */
 #ifndef VF_STEREO_PAIR_H
@@ -35,6 +39,8 @@ struct vf_pair_health {
     float mean_scatter_px2;    /* running mean of scatter_px2 */
     float scatter_change2;     /* running mean of its squared change, relative to that mean */
     float shift_px2;           /* running mean square of the frame's offset less the running one [px^2] */
+    float late;                /* log-likelihood ratio of pictures of camera 1 that are a frame late, at least 0 */
+    uint32_t is_late;          /* 1: `late` has reached VF_PAIR_LATE, and has not been 0 since */
     struct vf_pair_normal normal; /* running mean: its solution is the running offset */
 };
 
@@ -58,6 +64,7 @@ VF_FN struct vf_pair_health vf_pair_none(void) /* before the first frame, and of
 #define VF_PAIR_ALIKE 4.0f /* matches that err alike: a corner is on several levels, neighbours share its picture */
 #define VF_PAIR_PRIOR_FRAMES (2 * VF_PAIR_FRAMES) /* number of frames that the first variances count for */
 #define VF_PAIR_CHANGE2 0.0625f                   /* scatter_change2 at first: a quarter of the scatter */
+#define VF_PAIR_LATE 13.8f                        /* likelihood ratio of 10^6 */
 
 /** Distance of a match to its epipolar line. All 0: no match. */
 struct vf_pair_distance {
@@ -132,8 +139,9 @@ VF_FN float vf_pair_square(const struct vf_pair_normal *n, const float c[VF_PAIR
 /** Matches of a frame as tests see them. */
 struct vf_pair_frame {
     struct vf_pair_normal normal;
-    float matches, scatter_px2; /* their number; variance of their distances about the frame's own offset */
-    float shift_px2;            /* mean square over the matches of that offset less the running one; 0: none yet */
+    float matches, scatter_px2;    /* their number; variance of their distances about the frame's own offset */
+    float shift[VF_PAIR_UNKNOWNS]; /* that offset less the running one */
+    float shift_px2;               /* mean square of `shift` over the matches; 0: none yet */
 };
 
 /** Of VF_PAIR_MIN matches or more. reference: state after the previous frame. */
@@ -151,15 +159,45 @@ VF_FN struct vf_pair_frame vf_pair_frame_of(const struct vf_pair_sums *sum, cons
                 rest = all - 2.0f * vf_dot(c, f.normal.b) + vf_pair_square(&f.normal, c);
     f.scatter_px2 = rest > 0.0f ? rest * (f.matches / (f.matches - (float)VF_PAIR_UNKNOWNS)) : 0.0f;
     vf_pair_solve(reference->normal, f.matches, mean);
-    for (int k = 0; k < VF_PAIR_UNKNOWNS; k++) c[k] -= mean[k];
-    f.shift_px2 = reference->frames ? vf_pair_square(&f.normal, c) : 0.0f;
+    for (int k = 0; k < VF_PAIR_UNKNOWNS; k++) f.shift[k] = c[k] - mean[k];
+    f.shift_px2 = reference->frames ? vf_pair_square(&f.normal, f.shift) : 0.0f;
     return f;
 }
 
 /** Variances [px^2]: of positions anywhere in the band, stereo_band_px; of rig_centre_mpx, as far as it changes. */
 struct vf_pair_tuning {
     float band_px2, centre_px2;
+    float
+        late[VF_PAIR_UNKNOWNS]; /* shift of a frame whose picture of camera 1 is that of the frame before; 0: unknown */
 };
+
+/** Variance of an offset's mean square over the matches, by their number [px^2]. */
+VF_FN float vf_pair_samples(const struct vf_pair_frame *f, const struct vf_pair_health *reference)
+{
+    return (float)VF_PAIR_UNKNOWNS * reference->mean_scatter_px2 * (1.0f + 1.0f / (float)reference->frames) /
+           f->matches;
+}
+
+/** Variance of a frame's shift, for each unknown, by the number of matches and by earlier shifts [px^2]. */
+VF_FN float vf_pair_shift_variance(const struct vf_pair_frame *f, const struct vf_pair_health *reference)
+{
+    return reference->shift_px2 + VF_PAIR_ALIKE * vf_pair_samples(f, reference);
+}
+
+/** Sets whether camera 1 is late, after this frame. Frames whose expected shift is 0, or beyond the band of the search,
+ *  do not tell. */
+VF_FN void vf_pair_weigh_late(struct vf_pair_health *now, const struct vf_pair_frame *f, const struct vf_pair_tuning *t,
+                              const struct vf_pair_health *reference)
+{
+    const float square = vf_pair_square(&f->normal, t->late);
+    float common = 0.0f;
+    if (!reference->frames || !(square > 0.0f && square <= t->band_px2)) return;
+    for (int i = 0; i < VF_PAIR_UNKNOWNS; i++) common += t->late[i] * vf_dot(f->normal.a[i], f->shift);
+    const float more = (common - 0.5f * square) / ((float)VF_PAIR_FRAMES * vf_pair_shift_variance(f, reference)),
+                late = now->late + more;
+    now->late = late > VF_PAIR_LATE ? VF_PAIR_LATE : late > 0.0f ? late : 0.0f;
+    now->is_late = now->late >= VF_PAIR_LATE || (now->is_late && now->late > 0.0f);
+}
 
 /** 1 if matches lie on their lines, but for an offset: most are not at random; scatter and offset are as in the means,
  *  within their variances and a sample's: of scatter at most its mean times the band's. */
@@ -169,10 +207,9 @@ VF_FN int vf_pair_on_lines(const struct vf_pair_frame *f, const struct vf_pair_t
     const float mean = reference->mean_scatter_px2, more = f->scatter_px2 - mean, of = (float)VF_PAIR_UNKNOWNS;
     if (f->scatter_px2 > 0.5f * (VF_PAIR_UNIFORM + t->band_px2)) return 0;
     if (!reference->frames) return 1;
-    const float samples = of * mean * (1.0f + 1.0f / (float)reference->frames) / f->matches,
-                scatter2 = mean * mean * reference->scatter_change2 + samples * t->band_px2;
+    const float scatter2 = mean * mean * reference->scatter_change2 + vf_pair_samples(f, reference) * t->band_px2;
     return (!(more > 0.0f) || more * more <= (float)(VF_NORMAL_E6 * VF_NORMAL_E6) * scatter2) &&
-           f->shift_px2 * of <= (float)VF_CHI2_3_E6 * (reference->shift_px2 + VF_PAIR_ALIKE * samples);
+           f->shift_px2 * of <= (float)VF_CHI2_3_E6 * vf_pair_shift_variance(f, reference);
 }
 
 /** Takes a GOOD frame into the running means of offset and scatter. now->frames counts it. */
@@ -204,11 +241,12 @@ VF_FN struct vf_pair_health vf_pair_assess(const struct vf_pair_sums *sum, const
     struct vf_pair_frame f;
     memset(&f, 0, sizeof f);
     if (matches >= VF_PAIR_MIN) f = vf_pair_frame_of(sum, before);
+    if (matches >= VF_PAIR_MIN && !blind) vf_pair_weigh_late(&now, &f, t, before);
     now.permille = points[0] ? matches * 1000u / points[0] : 0;
     now.offset_px = matches ? (float)sum->distance / (VF_PAIR_UNIT * (float)matches) : 0.0f;
     now.scatter_px2 = f.scatter_px2;
     const int seen = !blind && matches >= VF_PAIR_MIN && now.permille >= VF_PAIR_PERMILLE,
-              on_lines = seen && (uint32_t)sum->behind * 100 <= matches * VF_PAIR_BEHIND_PERCENT &&
+              on_lines = seen && !now.is_late && (uint32_t)sum->behind * 100 <= matches * VF_PAIR_BEHIND_PERCENT &&
                          vf_pair_on_lines(&f, t, before),
               good = on_lines &&
                      (!before->frames || now.permille * 25600 >= before->mean_permille_q8 * VF_PAIR_PERCENT);

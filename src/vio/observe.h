@@ -59,7 +59,7 @@ VF_FN uint32_t vf_observe_count(const struct vf_observe_view *s)
 }
 
 /** 1 if camera 1's images are current and the stereo pair has been consistent for VF_PAIR_HOLDOFF frames. The hold-off
- *  is needed because a time shift moves points off the epipolar lines in some motions only. With tuning `stereo` 0 the
+ *  is needed because some faults move points off the epipolar lines in some motions only. With tuning `stereo` 0 the
  *  pair is assumed consistent. */
 VF_FN int vf_observe_pair_valid(const struct vf_observe_view *s)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* State of the camera pair: fit and scatter against least squares in double precision; drawn calibration errors, drawn
- * wrong pairs and drawn displacements as distributions; sequences of states by hand. */
+ * wrong pairs, drawn displacements and pictures a frame late as distributions; sequences of states by hand. */
 #include "tests/fixture/rigid.h"
 
 #if VFRONT_STEREO
@@ -8,7 +8,7 @@
 enum { POINTS = 1000 };
 #define BAND_PX 2.0
 
-static const struct vf_pair_tuning tuning = {(float)(BAND_PX * BAND_PX / 3), 0.0225f};
+static const struct vf_pair_tuning tuning = {(float)(BAND_PX * BAND_PX / 3), 0.0225f, {0}};
 
 /** Matches of a frame, as drawn. */
 static struct match {
@@ -189,6 +189,139 @@ static void displaced(void **state)
     assert_true(found[0] * 100 >= runs[0] * 98 && found[1] == runs[1] && false_alarms <= 3);
 }
 
+/* ---- camera 1 a frame late --------------------------------------------------------------------------------------- */
+
+/** A flight with a calibration error, and errors of the lens of which a part lasts for some frames. */
+struct flight {
+    struct scene scene;
+    double turn_px, turn[3], lasting[3]; /* rotation of a frame as shifts, and its deviation; lasting errors [px] */
+    struct vf_pair_health pair;
+};
+
+static void begin_flight(struct flight *f, double turn_px)
+{
+    const struct scene s = {.c = {0.4 * normal(), 0.4 * normal(), 0}, .sigma = real(0.3, 0.6), .random = 0.1};
+    memset(f, 0, sizeof *f);
+    f->scene = s;
+    f->turn_px = turn_px;
+    f->pair = vf_pair_none();
+}
+
+/** Next frame; late: camera 1's picture is that of the frame before. Returns the square of the rotation [px^2]. */
+static double fly(struct flight *f, int frame, int late)
+{
+    const uint32_t points[2] = {POINTS, POINTS};
+    struct vf_pair_tuning t = tuning;
+    struct scene now = f->scene;
+    for (int k = 0; k < 3; k++) {
+        f->turn[k] = 0.9 * f->turn[k] + 0.44 * f->turn_px * normal();
+        f->lasting[k] = 0.8 * f->lasting[k] + 0.06 * normal();
+        t.late[k] = (float)f->turn[k];
+        now.c[k] += f->lasting[k] + (late ? f->turn[k] : 0.0);
+    }
+    now.matches = between(100, 400);
+    const struct vf_pair_sums sum = sums_of(&now);
+    const struct vf_pair_health none = vf_pair_none();
+    f->pair = vf_pair_assess(&sum, points, 0, &t, frame ? &f->pair : &none);
+    return dot(f->turn, f->turn);
+}
+
+/** Pictures of camera 1 that are late from frame 60 to 500, in calm and in wild flight: named once the camera has
+ *  turned enough, then SUSPECT in every frame, no longer once they are in time. In time all along: never named. */
+static void late(void **state)
+{
+    int named = 0, gone = 0, wrong = 0, runs = 0;
+    double mean_px2 = 0;
+    (void)state;
+    shake(6);
+    for (; runs < 200; runs++) {
+        struct flight f;
+        double turned_px2 = 0;
+        int was = 0, good = 0, frame = 0;
+        begin_flight(&f, real(0.3, 3));
+        for (; frame < 60; frame++) (void)fly(&f, frame, 0);
+        for (; frame < 500; frame++) {
+            const double square = fly(&f, frame, 1);
+            turned_px2 += was || square > 1 ? 0 : square;
+            was |= f.pair.is_late != 0;
+            good += was && f.pair.state == VFRONT_STEREO_GOOD;
+        }
+        for (; frame < 2000 && f.pair.is_late; frame++) (void)fly(&f, frame, 0);
+        named += was && !good;
+        gone += !f.pair.is_late;
+        mean_px2 += turned_px2 / 200;
+    }
+    for (int run = 0; run < 300; run++) {
+        struct flight f;
+        begin_flight(&f, real(0.1, 4));
+        for (int frame = 0; frame < 300; frame++) {
+            (void)fly(&f, frame, 0);
+            wrong += f.pair.is_late != 0;
+        }
+    }
+    print_message("    %d of %d named, after a sum of %.0f px^2, %d in time again; %d of 90000 frames wrong\n", named,
+                  runs, mean_px2, gone, wrong);
+    assert_true(named == runs && mean_px2 < 30 && gone == runs && wrong == 0);
+}
+
+/** The shift of a late camera 1 that the rotation predicts, against distances of points that turned: pairs in any
+ *  direction, rotations about any axis. */
+static void late_shift(void **state)
+{
+    double worst = 0;
+    (void)state;
+    shake(7);
+    for (int run = 0; run < 200; run++) {
+        static struct vf_ingest_memory ingest;
+        struct vf_stereo_view s;
+        const double f = 400, about = real(0, 6.3), from[3] = {cos(about), sin(about), 0.1 * normal()},
+                     tilt[3] = {0.1 * normal(), 0.1 * normal(), 3 * normal()}, rate[3] = {normal(), normal(), normal()};
+        double R[9], turn[9], w[3], epipole[3] = {from[0], from[1], from[2]};
+        struct vf_pair_sums sum;
+        float is[3], expected[3];
+        memset(&s, 0, sizeof s);
+        memset(&ingest, 0, sizeof ingest);
+        memset(&sum, 0, sizeof sum);
+        s.ingest = &ingest;
+        unit(epipole);
+        rotation_of(tilt, R);
+        for (int k = 0; k < 9; k++) s.geometry.pair.R[k] = (float)R[k];
+        for (int k = 0; k < 3; k++) {
+            s.geometry.pair.epipole[k] = (float)epipole[k];
+            ingest.params.rate_radps[k] = (float)(0.1 * rate[k]);
+            w[k] = -0.1 * rate[k] * 0.03; /* back to the frame before */
+        }
+        s.geometry.focal_px[1] = (float)f;
+        s.geometry.scale[1][0].width = 640;
+        s.geometry.scale[1][0].height = 480;
+        ingest.params.dt_ns = 30000000;
+        ingest.params.rate_known = 1;
+        rotation_of(w, turn);
+        for (int i = 0; i < 400; i++) {
+            const double x = real(-100, 100), y = real(-100, 100), ray[3] = {x / f, y / f, 1};
+            double now[3], seen[3], then[3];
+            for (int k = 0; k < 3; k++) now[k] = R[k] * ray[0] + R[3 + k] * ray[1] + R[6 + k] * ray[2];
+            rotate(turn, now, then);
+            rotate(R, then, seen);
+            const float u = (float)(seen[0] / seen[2]), v = (float)(seen[1] / seen[2]), px = (float)(1 / f),
+                        bearing[3] = {(float)now[0], (float)now[1], (float)now[2]}, here[3] = {u, v, 1},
+                        right[3] = {u + px, v, 1}, below[3] = {u, v + px, 1};
+            const struct vf_epipolar_plane e = vf_stereo_epipolar(&s.geometry.pair, bearing);
+            vf_pair_add(&sum, vf_stereo_distance(&s, &e, here, right, below, (int32_t)(65536 * (f * (double)u + 320)),
+                                                 (int32_t)(65536 * (f * (double)v + 240)), 1));
+        }
+        const struct vf_pair_health none = vf_pair_none();
+        const struct vf_pair_frame frame = vf_pair_frame_of(&sum, &none);
+        vf_pair_solve(frame.normal, frame.matches, is);
+        vf_stereo_late(&s, expected);
+        for (int k = 0; k < 3; k++) worst = fmax(worst, fabs((double)(is[k] - expected[k])));
+    }
+    print_message("    %.2f px off, of 4\n", worst);
+    assert_true(worst < 0.6);
+}
+
+/* ---- by hand ----------------------------------------------------------------------------------------------------- */
+
 /** Sequences of states of a pair, by hand. percent: matches per 100 key points of camera 0, of which there are 1000;
  *  scatter, offset: in 1/100 px; behind: percentage of the matches. */
 static void by_hand(void **state)
@@ -278,6 +411,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fit),         cmocka_unit_test(calibration_errors),
         cmocka_unit_test(wrong_pairs), cmocka_unit_test(displaced),
+        cmocka_unit_test(late),        cmocka_unit_test(late_shift),
         cmocka_unit_test(by_hand),     cmocka_unit_test(bounds),
     };
     return cmocka_run_group_tests_name("stereo_pair", tests, NULL, NULL);
