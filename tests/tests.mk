@@ -466,8 +466,8 @@ leave-one-out: ## Each of those that moved a row, chosen anew by the log score o
 	$(if $(SENSITIVITY),,$(RECORD) tests/house/leave-one-out.txt "Leave-one-out choice of the estimator's constants") $(PYTHON) tests/house/leave_one_out.py $(BUILD)/leave-one-out $(SENSITIVITY)
 
 .PHONY: first-run
-first-run: $(BUILD)/demo/replay ## The first run of README.md: what its last line says, and the files that it leaves; a minute
-	tests/examples/first_run.sh $<
+first-run: ## The first command of README.md, without nvcc: processor time, what its last line says, and the files that it leaves; 2 minutes
+	@tests/examples/first_run.sh '$(MAKE)' $(BUILD)/first
 
 faults: $(BUILD)/replay ## Every fault of camera, clock and gyro on three sequences: what is said, how true it is; writes tests/faults.txt, 13 minutes
 	$(PYTHON) tests/examples/faults.py $< --write tests/faults.txt
@@ -539,7 +539,7 @@ symbols: $(LIB) ## What the archive exports and asks for
 	@tests/house/symbols.sh $(LIB) $(NM) $(if $(filter 1,$(HAS_CUBLAS)),cublas)
 
 check: slow ## The slow rest: `slow`, then sanitizers, fuzzing, clang, other configs, the newest architectures, the cross build
-	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s CUDA=0 BUILD=$(BUILD)/first all first-run' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs CUDA_ARCH="$(or $(wordlist 3,4,$(CUDA_ARCH)),$(CUDA_ARCH))"' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/package/reference.sh $(BUILD) $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs CONFIGS_SOME=--fifth' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
+	@tests/run.sh --log $(BUILD)/check-log '$(MAKE) -s asan' '$(MAKE) -s first-run' 'tests/cross/cross.sh $(BUILD)/cross' '$(MAKE) -s archs CUDA_ARCH="$(or $(wordlist 3,4,$(CUDA_ARCH)),$(CUDA_ARCH))"' 'tests/evidence/findings.py $(CC)' 'tests/package/flags.sh $(CC) $(BUILD)/flags $(MAKE)' 'tests/package/reference.sh $(BUILD) $(MAKE)' 'env CUDA=$(SMALL_CUDA) $(PYTHON) tests/package/python.py $(BUILD)/test/config/small/replay tests/config/small.h $(BUILD)/test/config/small' 'tests/house/rounding.py $(CC) $(BUILD)/rounding $(MAKE)' '$(MAKE) -s clang' '$(MAKE) -s configs CONFIGS_SOME=--fifth' '$(MAKE) -s tsan' '$(MAKE) -s stack' 'tests/house/format.sh'
 
 tsan: ## The port's thread under the thread sanitizer, with calls that hang
 	+$(MAKE) -s CUDA=0 BUILD=$(BUILD)/tsan SANITIZE=thread WERROR=1 $(BUILD)/tsan/fake/hang $(BUILD)/tsan/fake/pace

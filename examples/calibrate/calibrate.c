@@ -93,7 +93,7 @@ int main(int count, char **word)
 {
     static gathered_t data;
     static findings_t all;
-    static camera_map_t map;
+    static camera_map_t map[2];
     struct options o;
     gyro_fit_t gyro;
     message_program = "calibrate";
@@ -105,7 +105,7 @@ int main(int count, char **word)
            o.data.dataset, data.kind, data.frames, 1e-9 * (double)(data.to_ns - data.from_ns), data.pairs,
            data.samples);
     if (data.refused) printf("%" PRIu32 " frames were refused\n", data.refused);
-    const int lost = camera_check(&all, &data, &map);
+    const int lost = camera_check(&all, &data, map);
     if (data.samples)
         gyro_check(&all, &data, &gyro);
     else {
@@ -116,7 +116,7 @@ int main(int count, char **word)
     }
     accel_check(&all, &data, &gyro, !lost);
     const int wrong = findings_print(stdout, &all);
-    if (o.out) error = chart_write(o.out, o.data.dataset, &data, &all, &map, &gyro);
+    if (o.out) error = chart_write(o.out, o.data.dataset, &data, &all, map, &gyro);
     free(gyro.attitude);
     free(data.pair);
     free(data.step);

@@ -18,11 +18,11 @@
 #define FRONT_PERCENT 10.0 /* share of wrong correspondences */
 #define PRIOR 0.3          /* of each parameter, beyond which no calibration is off [rad, 1] */
 #define LEAST_PAIRS 200
+#define ORDER "order of the cameras"
 #define LEAST_INLIERS 0.4
-#define EXCHANGED 0.6   /* cost with exchanged pictures, over that as they are, below which they are */
-#define LEAST_REGION 20 /* correspondences of a region that counts */
-#define INLIER_PX 3.0   /* from the line, in pixels of the level */
-#define SPREAD_PX 1.0   /* scale of the robust weight, in pixels of the level */
+#define EXCHANGED 0.6 /* cost with exchanged pictures, over that as they are, below which they are */
+#define INLIER_PX 3.0 /* from the line, in pixels of the level */
+#define SPREAD_PX 1.0 /* scale of the robust weight, in pixels of the level */
 
 enum { ROTATION = 0, DIRECTION = 3, FOCAL = 5, PARAMETERS = 6 };
 
@@ -39,7 +39,7 @@ struct ray {
 struct fit {
     const gathered_t *data;
     const vfront_camera_t *camera; /* camera 1 */
-    double focal_px;               /* of it, at the optical axis */
+    double focal_px[2];            /* of both, at the optical axis */
     struct ray *ray;
     pose_t given;               /* T_cam1_cam0 of the calibration */
     double unit[3], side[2][3]; /* direction of the baseline; axes across it */
@@ -102,7 +102,7 @@ static void set_rays(struct fit *f)
         const double px[2] = {(double)first[0], (double)first[1]};
         double more[3];
         r->size = (double)p->size;
-        r->scale_px = f->focal_px * exp(focal);
+        r->scale_px = f->focal_px[1] * exp(focal);
         r->block = (int)((uint64_t)p->frame * LEAST_SQUARES_BLOCKS / f->data->frames);
         r->valid = vfront_lens_bearing(&f->data->rig.camera[0], px, r->first) &&
                    second_bearing(f->camera, second, focal, r->second) &&
@@ -193,38 +193,78 @@ static double tolerance(const struct fit *f, int parameter, double own)
 
 static int is_inlier(const struct ray *r, double d) { return r->valid && fabs(d) < INLIER_PX * r->size; }
 
+/** Distance of camera 0's bearing from the plane of the second and the baseline [px of camera 0]. */
+static double first_distance_px(const struct fit *f, const struct ray *r, const pose_t *at)
+{
+    double normal[3], first[3];
+    rotation_apply(at->R, r->first, first);
+    rotation_cross(at->t, r->second, normal);
+    return f->focal_px[0] * rotation_dot(first, normal) / sqrt(rotation_dot(normal, normal));
+}
+
+/** Directions across the epipolar line of a correspondence in both pictures: the normal of its plane, less what of it
+ *  is along the optical axis. */
+static void directions(const struct ray *r, const pose_t *at, double across[2][2])
+{
+    double first[3], normal[2][3], back[9];
+    rotation_apply(at->R, r->first, first);
+    rotation_cross(at->t, first, normal[1]);
+    rotation_transpose(at->R, back);
+    rotation_apply(back, normal[1], normal[0]);
+    for (int c = 0; c < 2; c++) {
+        const double length = hypot(normal[c][0], normal[c][1]);
+        for (int i = 0; i < 2; i++) across[c][i] = length > 0.0 ? normal[c][i] / length : 0.0;
+    }
+}
+
+static void add_to_map(camera_map_t *map, const vfront_camera_t *c, const float px[2], const double across[2],
+                       double given, double fitted)
+{
+    const int x = (int)((double)px[0] * CAMERA_COLUMNS / c->width_px),
+              y = (int)((double)px[1] * CAMERA_ROWS / c->height_px);
+    if (x < 0 || y < 0 || x >= CAMERA_COLUMNS || y >= CAMERA_ROWS) return;
+    map->count[y][x]++;
+    for (int i = 0; i < 2; i++) map->across[y][x][i] += across[i];
+    map->given[y][x] += given;
+    map->fitted[y][x] += fitted;
+}
+
+static void divide_map(camera_map_t *map)
+{
+    for (int y = 0; y < CAMERA_ROWS; y++)
+        for (int x = 0; x < CAMERA_COLUMNS; x++) {
+            const double n = map->count[y][x] ? map->count[y][x] : 1;
+            for (int i = 0; i < 2; i++) map->across[y][x][i] /= n;
+            map->given[y][x] /= n;
+            map->fitted[y][x] /= n;
+        }
+}
+
 /** Share of inliers; mean distances by region, those of `given` for the inliers of the fit. without: stretch left out,
  *  or -1. */
-static double fill_map(const struct fit *f, const double *given_bearing, int without, camera_map_t *map)
+static double fill_maps(const struct fit *f, const double *given_bearing, int without, camera_map_t map[2])
 {
     const pose_t at = pose_at(f, f->ls.x);
     pose_t given = f->given;
     size_t inliers = 0, all = 0;
     memcpy(given.t, f->unit, sizeof given.t);
-    memset(map, 0, sizeof *map);
+    memset(map, 0, 2 * sizeof *map);
     for (size_t i = 0; i < f->data->pairs; i++) {
         struct ray r = f->ray[i];
         const pair_t *p = &f->data->pair[i];
         if (r.block == without || !r.valid) continue;
-        const double d = distance_px(&r, &at, 0.0);
+        const double d = distance_px(&r, &at, 0.0), first = first_distance_px(f, &r, &at);
+        double across[2][2];
         all++;
         if (!is_inlier(&r, d)) continue;
         inliers++;
+        directions(&r, &at, across);
         memcpy(r.second, &given_bearing[3 * i], sizeof r.second);
-        r.scale_px = f->focal_px;
-        const int x = (int)((double)p->px[1][0] * CAMERA_COLUMNS / f->camera->width_px),
-                  y = (int)((double)p->px[1][1] * CAMERA_ROWS / f->camera->height_px);
-        if (x < 0 || y < 0 || x >= CAMERA_COLUMNS || y >= CAMERA_ROWS) continue;
-        map->count[y][x]++;
-        map->fitted[y][x] += d;
-        map->given[y][x] += distance_px(&r, &given, 0.0);
+        r.scale_px = f->focal_px[1];
+        add_to_map(&map[0], &f->data->rig.camera[0], p->px[0], across[0], first_distance_px(f, &r, &given), first);
+        add_to_map(&map[1], f->camera, p->px[1], across[1], distance_px(&r, &given, 0.0), d);
     }
-    for (int y = 0; y < CAMERA_ROWS; y++)
-        for (int x = 0; x < CAMERA_COLUMNS; x++) {
-            if (!map->count[y][x]) continue;
-            map->given[y][x] /= map->count[y][x];
-            map->fitted[y][x] /= map->count[y][x];
-        }
+    for (int c = 0; c < 2; c++) divide_map(&map[c]);
     return all ? (double)inliers / (double)all : 0.0;
 }
 
@@ -235,7 +275,7 @@ static double regions_px(const camera_map_t *map)
     int regions = 0;
     for (int y = 0; y < CAMERA_ROWS; y++)
         for (int x = 0; x < CAMERA_COLUMNS; x++) {
-            if (map->count[y][x] < LEAST_REGION) continue;
+            if (map->count[y][x] < CAMERA_REGION_LEAST) continue;
             square += map->fitted[y][x] * map->fitted[y][x] - SPREAD_PX * SPREAD_PX / map->count[y][x];
             regions++;
         }
@@ -279,7 +319,7 @@ static void add_rotation(findings_t *all, const struct fit *f, int blocks)
             snprintf(to->text, sizeof to->text,
                      "camera 1 is turned by %.1f mrad about its axis %c, %.1f px in the picture, from where the "
                      "calibration has it.",
-                     x.value, 'x' + k, 1e-3 * x.value * f->focal_px);
+                     x.value, 'x' + k, 1e-3 * x.value * f->focal_px[1]);
         if (to->decision == FINDING_WRONG)
             snprintf(to->advice, sizeof to->advice,
                      "The mount has moved since the calibration, or its transform is of another direction (T_cn_cnm1 "
@@ -311,7 +351,7 @@ static void add_baseline(findings_t *all, const struct fit *f, int blocks)
 
 static void add_order(findings_t *all, const struct fit *f, int blocks)
 {
-    const finding_t x = {.name = "order of the cameras",
+    const finding_t x = {.name = ORDER,
                          .unit = "% in front",
                          .value = 100.0 * share_in_front(f, -1),
                          .expected = 100.0,
@@ -380,14 +420,14 @@ static void add_no_fit(findings_t *all, double inliers)
 }
 
 /** Fit, and add what it shows. Returns 1 if depths mean nothing. */
-static int check(findings_t *all, struct fit *f, double *bearing, camera_map_t *map)
+static int check(findings_t *all, struct fit *f, double *bearing, camera_map_t map[2])
 {
     least_squares_begin(&f->ls, PARAMETERS);
     set_rays(f);
     for (size_t i = 0; i < f->data->pairs; i++) memcpy(&bearing[3 * i], f->ray[i].second, sizeof f->ray[i].second);
     if (cost_of(f, 1) < EXCHANGED * cost_of(f, 0)) {
         finding_t *to = finding_unknown(
-            all, "order of the cameras", "The calibration fits the pictures when they are exchanged.",
+            all, ORDER, "The calibration fits the pictures when they are exchanged.",
             "The pictures of camera 0 are those of camera 1: exchange the cables, the topics or the "
             "files.");
         to->decision = FINDING_WRONG;
@@ -397,12 +437,12 @@ static int check(findings_t *all, struct fit *f, double *bearing, camera_map_t *
     const int solved = solve(f);
     int blocks = 0;
     for (int b = 0; b < LEAST_SQUARES_BLOCKS; b++) {
-        fill_map(f, bearing, b, map);
-        f->left[b] = regions_px(map);
+        fill_maps(f, bearing, b, map);
+        f->left[b] = regions_px(&map[1]);
         f->front[b] = share_in_front(f, b);
         blocks += f->ls.used[b] > 0;
     }
-    const double inliers = fill_map(f, bearing, -1, map);
+    const double inliers = fill_maps(f, bearing, -1, map);
     if (!solved || inliers < LEAST_INLIERS) {
         add_no_fit(all, inliers);
         return 1;
@@ -411,17 +451,25 @@ static int check(findings_t *all, struct fit *f, double *bearing, camera_map_t *
     add_rotation(all, f, blocks);
     add_baseline(all, f, blocks);
     add_order(all, f, blocks);
-    add_lens(all, f, blocks, regions_px(map), least_squares_deviation(&f->ls, f->left));
+    add_lens(all, f, blocks, regions_px(&map[1]), least_squares_deviation(&f->ls, f->left));
     int wrong = 0;
-    for (int i = before; i < all->count; i++) wrong |= all->of[i].decision == FINDING_WRONG;
+    const int lens = all->of[all->count - 1].decision == FINDING_WRONG;
+    for (int i = before; i < all->count; i++) {
+        finding_t *x = &all->of[i];
+        if (x->decision != FINDING_WRONG) continue;
+        wrong = 1;
+        if (lens && i < all->count - 1 && strcmp(x->name, ORDER) != 0)
+            snprintf(x->advice, sizeof x->advice, "A wrong lens looks like this, too: mend the lens first.");
+    }
     return wrong;
 }
 
-int camera_check(findings_t *all, const gathered_t *data, camera_map_t *map)
+int camera_check(findings_t *all, const gathered_t *data, camera_map_t map[2])
 {
     const char *const more = "Record a textured room with both cameras uncovered and in focus.";
-    struct fit f = {.data = data, .camera = &data->rig.camera[1], .focal_px = axis_focal_px(&data->rig.camera[1])};
-    memset(map, 0, sizeof *map);
+    struct fit f = {.data = data, .camera = &data->rig.camera[1]};
+    for (int c = 0; c < 2; c++) f.focal_px[c] = axis_focal_px(&data->rig.camera[c]);
+    memset(map, 0, 2 * sizeof *map);
     if (data->rig.cameras < 2 || calibration_baseline_m(&data->rig) <= 0.0) return 0;
     if (data->pairs < LEAST_PAIRS) {
         finding_unknown(all, "cameras to each other", "Hardly any key point of camera 0 has a like one in camera 1.",

@@ -10,16 +10,17 @@
 #include "finding.h"
 #include "gather.h"
 
-enum { CAMERA_COLUMNS = 8, CAMERA_ROWS = 6 };
+enum { CAMERA_COLUMNS = 8, CAMERA_ROWS = 6, CAMERA_REGION_LEAST = 20 /* correspondences of a region that counts */ };
 
-/** Mean distance from the epipolar line by region of camera 1 [px], positive: along the normal of its plane. */
+/** Mean distance from the epipolar line of the other camera's point, by region of a camera's picture [px]. */
 typedef struct camera_map {
     int count[CAMERA_ROWS][CAMERA_COLUMNS];
-    double given[CAMERA_ROWS][CAMERA_COLUMNS];  /* by the calibration as it is */
-    double fitted[CAMERA_ROWS][CAMERA_COLUMNS]; /* after the fit */
+    double across[CAMERA_ROWS][CAMERA_COLUMNS][2]; /* mean direction across the lines, in the picture; length <= 1 */
+    double given[CAMERA_ROWS][CAMERA_COLUMNS];     /* along it, by the calibration as it is */
+    double fitted[CAMERA_ROWS][CAMERA_COLUMNS];    /* after the fit */
 } camera_map_t;
 
-/** Adds findings. Returns 1 if the cameras fit so badly that depths mean nothing. */
-int camera_check(findings_t *all, const gathered_t *data, camera_map_t *map);
+/** Adds findings; fills the maps of both cameras. Returns 1 if the cameras fit so badly that depths mean nothing. */
+int camera_check(findings_t *all, const gathered_t *data, camera_map_t map[2]);
 
 #endif

@@ -16,7 +16,10 @@
 #define NAME_RIGHT 300.0
 #define SCALE_LEFT 330.0
 #define SCALE_WIDTH 420.0
-#define PANEL 300.0      /* height of the panels below [px] */
+#define PANEL 300.0 /* height of the panels below [px]; their left sides, the width of each */
+#define LEFT 30.0
+#define RIGHT 580.0
+#define COLUMN 500.0
 #define LIMITS_SHOWN 2.0 /* deviations up to this many limits */
 #define GAIN 8.0         /* distances from lines are drawn so many times as long */
 #define LONGEST_PX 20.0  /* of a drawn distance */
@@ -67,26 +70,36 @@ static void draw_findings(FILE *f, const findings_t *all)
 
 static double clipped(double px) { return fmax(-LONGEST_PX, fmin(LONGEST_PX, GAIN * px)); }
 
-/** Mean distance from the epipolar line in each region of camera 1's picture. */
-static void draw_map(FILE *f, const gathered_t *data, const camera_map_t *map, double left, double top)
+/** A distance across the lines, beside the middle of its region; thin: of few correspondences. */
+static void draw_distance(FILE *f, const double middle[2], double beside, const double across[2], double px, int thin,
+                          const char *stroke)
 {
-    const vfront_camera_t *c = &data->rig.camera[1];
-    const double by = fmin(480.0 / c->width_px, (PANEL - 20.0) / c->height_px), width = by * c->width_px,
+    fprintf(f, "<path d='M%.1f %.1fl%.2f %.2f' stroke='%s' stroke-width='%d'/>", middle[0] - beside * across[1],
+            middle[1] + beside * across[0], clipped(px) * across[0], clipped(px) * across[1], stroke, thin ? 1 : 3);
+}
+
+/** Mean distance from the epipolar line in each region of a camera's picture. */
+static void draw_map(FILE *f, const gathered_t *data, int camera, const camera_map_t *map, double left, double top)
+{
+    const vfront_camera_t *c = &data->rig.camera[camera];
+    const double by = fmin(COLUMN / c->width_px, (PANEL - 20.0) / c->height_px), width = by * c->width_px,
                  height = by * c->height_px;
     fprintf(f, "<rect x='%.1f' y='%.1f' width='%.1f' height='%.1f' fill='#f6f6f6' stroke='#888'/>\n", left, top, width,
             height);
     for (int y = 0; y < CAMERA_ROWS; y++)
         for (int x = 0; x < CAMERA_COLUMNS; x++) {
-            const double px = left + (x + 0.5) * width / CAMERA_COLUMNS, py = top + (y + 0.5) * height / CAMERA_ROWS;
+            const double middle[2] = {left + (x + 0.5) * width / CAMERA_COLUMNS,
+                                      top + (y + 0.5) * height / CAMERA_ROWS};
             if (!map->count[y][x]) continue;
-            fprintf(f, "<circle cx='%.1f' cy='%.1f' r='2' fill='#222'/>", px, py);
-            fprintf(f, "<path d='M%.1f %.1fv%.1f' stroke='#d55e00' stroke-width='3'/>", px - 2.0, py,
-                    clipped(map->given[y][x]));
-            fprintf(f, "<path d='M%.1f %.1fv%.1f' stroke='#0072b2' stroke-width='3'/>\n", px + 2.0, py,
-                    clipped(map->fitted[y][x]));
+            fprintf(f, "<circle cx='%.1f' cy='%.1f' r='2' fill='#222'/>", middle[0], middle[1]);
+            const int thin = map->count[y][x] < CAMERA_REGION_LEAST;
+            draw_distance(f, middle, 2.0, map->across[y][x], map->given[y][x], thin, "#d55e00");
+            draw_distance(f, middle, -2.0, map->across[y][x], map->fitted[y][x], thin, "#0072b2");
+            fputc('\n', f);
         }
     char line[96];
-    snprintf(line, sizeof line, "distance from epipolar lines, camera 1, %.0f times as long:", GAIN);
+    snprintf(line, sizeof line,
+             "distance from epipolar lines, camera %d, %.0f times as long (thin: of few points):", camera, GAIN);
     text(f, left, top + height + 20.0, "start", "#222", line);
     text(f, left, top + height + 36.0, "start", "#d55e00", "as calibrated");
     text(f, left + 110.0, top + height + 36.0, "start", "#0072b2", "after the best correction");
@@ -118,7 +131,7 @@ static void draw_rates(FILE *f, const gathered_t *data, const gyro_fit_t *gyro, 
 {
     struct diagram p = {.left = left,
                         .top = top,
-                        .width = WIDTH - 40.0 - left,
+                        .width = COLUMN - 30.0,
                         .height = PANEL - 60.0,
                         .to = {1e-9 * (double)(data->to_ns - data->from_ns), 0.1},
                         .name = {"time [s]", "rate of rotation [rad/s]"}};
@@ -147,16 +160,47 @@ static void draw_rates(FILE *f, const gathered_t *data, const gyro_fit_t *gyro, 
     text(f, left + 110.0, top + PANEL, "start", "#0072b2", "by the gyro, at the offset found");
 }
 
-const char *chart_write(const char *path, const char *title, const gathered_t *data, const findings_t *all,
-                        const camera_map_t *map, const gyro_fit_t *gyro)
+/** Difference of the rotations by the pictures and by the gyro, at offsets on both sides of the calibrated one. */
+static void draw_curve(FILE *f, const gyro_fit_t *gyro, double left, double top)
 {
-    const double below = TOP + ROW * all->count + 30.0;
+    const double most = fmin(GYRO_OFFSET_MOST_S, fmax(0.05, 2.0 * fabs(gyro->offset_s))), at[2] = {0.0, gyro->offset_s};
+    struct diagram p = {.left = left,
+                        .top = top,
+                        .width = COLUMN - 30.0,
+                        .height = PANEL - 60.0,
+                        .from = {-1e3 * most, 0.0},
+                        .to = {1e3 * most, 0.1},
+                        .name = {"time offset from the calibrated one [ms]", "difference of rotations [mrad]"}};
+    for (int i = 0; i < GYRO_CURVE; i++)
+        if (fabs(gyro_curve_s(i)) <= most && gyro->curve_rad[i] > 0.0)
+            p.to[1] = fmax(p.to[1], 1.1e3 * gyro->curve_rad[i]);
+    for (int i = 0; i < 2; i++) p.px[i] = (i ? p.height : p.width) / (p.to[i] - p.from[i]);
+    diagram_axes(f, &p);
+    int drawn = 0;
+    fputs("<path class='offset' fill='none' stroke='#222' d='", f);
+    for (int i = 0; i < GYRO_CURVE; i++)
+        if (fabs(gyro_curve_s(i)) <= most && isfinite(gyro->curve_rad[i]))
+            fprintf(f, "%c%.1f %.1f", drawn++ ? 'L' : 'M', diagram_x(&p, 1e3 * gyro_curve_s(i)),
+                    diagram_y(&p, 1e3 * gyro->curve_rad[i]));
+    fputs(drawn ? "'/>\n" : "M0 0'/>\n", f);
+    for (int i = 0; i < 2 && fabs(at[i]) <= most; i++)
+        fprintf(f, "<path class='offset' d='M%.1f %.1fv%.1f' stroke='%s' stroke-dasharray='6 3'/>\n",
+                diagram_x(&p, 1e3 * at[i]), top, p.height, i ? "#0072b2" : "#d55e00");
+    text(f, left, top + PANEL, "start", "#d55e00", "as calibrated");
+    text(f, left + 110.0, top + PANEL, "start", "#0072b2", "offset found");
+}
+
+const char *chart_write(const char *path, const char *title, const gathered_t *data, const findings_t *all,
+                        const camera_map_t map[2], const gyro_fit_t *gyro)
+{
+    const double maps = TOP + ROW * all->count + 30.0, below = maps + (data->rig.cameras > 1 ? PANEL + 50.0 : 0.0);
     FILE *f = fopen(path, "w");
     if (!f) return message_text("%s: %s", path, strerror(errno));
-    diagram_begin(f, WIDTH, (int)(below + PANEL + 40.0), 30.0, title);
+    diagram_begin(f, WIDTH, (int)(below + PANEL + 40.0), LEFT, title);
     draw_findings(f, all);
-    if (data->rig.cameras > 1) draw_map(f, data, map, 30.0, below);
-    if (data->steps) draw_rates(f, data, gyro, 610.0, below);
+    for (int c = 0; c < 2 && data->rig.cameras > 1; c++) draw_map(f, data, c, &map[c], c ? RIGHT : LEFT, maps);
+    if (data->steps) draw_rates(f, data, gyro, LEFT + 40.0, below);
+    if (gyro->solved) draw_curve(f, gyro, RIGHT + 40.0, below);
     fputs("</svg>\n", f);
     const int failed = ferror(f);
     if (fclose(f) || failed) return message_text("%s: cannot be written: %s", path, strerror(errno));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Picture of the findings as SVG: each deviation beside its limit, distances from epipolar lines over the picture,
- * rates of camera and gyro over time.
+ * Picture of the findings as SVG: each deviation beside its limit, distances from epipolar lines over both pictures,
+ * rates of camera and gyro over time, and how they fit at other time offsets.
  */
 #ifndef CHART_H
 #define CHART_H
@@ -11,6 +11,6 @@
 
 /** Returns NULL, or a message. */
 const char *chart_write(const char *path, const char *title, const gathered_t *data, const findings_t *all,
-                        const camera_map_t *map, const gyro_fit_t *gyro);
+                        const camera_map_t map[2], const gyro_fit_t *gyro);
 
 #endif

@@ -13,7 +13,6 @@
 #define ROTATION_DEG 0.25 /* each axis */
 #define OFFSET_MS 1.5
 #define SCALE_PERCENT 1.0
-#define OFFSET_MOST_S 0.25 /* offsets that are searched */
 #define OFFSET_STEP_S 0.005
 #define LEAST_STEPS 30
 #define SPREAD_RAD 1e-3 /* scale of the robust weight at the end */
@@ -124,7 +123,7 @@ static double cost(const struct fit *f, const double *x)
 static double first_offset(const struct fit *f)
 {
     double best = -2.0, at = 0.0;
-    for (double offset = -OFFSET_MOST_S; offset <= OFFSET_MOST_S + 1e-9; offset += OFFSET_STEP_S) {
+    for (double offset = -GYRO_OFFSET_MOST_S; offset <= GYRO_OFFSET_MOST_S + 1e-9; offset += OFFSET_STEP_S) {
         double n = 0, x = 0, y = 0, xx = 0, yy = 0, xy = 0, w[3], seen[3];
         for (size_t i = 0; i < f->data->steps; i++) {
             const step_t *s = &f->data->step[i];
@@ -185,30 +184,49 @@ static void add_all(struct fit *f, double spread)
         least_squares_prior(&f->ls, TURN + k, 1.0); /* an axis about which it never turns stays */
         least_squares_prior(&f->ls, BIAS + k, BIAS_RAD_S);
     }
-    least_squares_prior(&f->ls, OFFSET, OFFSET_MOST_S);
+    least_squares_prior(&f->ls, OFFSET, GYRO_OFFSET_MOST_S);
     least_squares_prior(&f->ls, SCALE, 1.0);
 }
 
-/** Median length of the residuals [rad]. */
 static int rising(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static double median(const struct fit *f)
+/** Median length of the residuals at x [rad]; NAN: there are none. */
+static double median(const struct fit *f, const double *x)
 {
-    double *length = malloc((f->data->steps + 1) * sizeof *length), r[3], middle = SPREAD_RAD;
+    double *length = malloc((f->data->steps + 1) * sizeof *length), r[3], middle = (double)NAN;
     size_t n = 0;
     for (size_t i = 0; i < f->data->steps && length; i++)
-        if (f->data->step[i].has_rotation && residual(f, &f->data->step[i], f->ls.x, r))
-            length[n++] = rotation_length(r);
+        if (f->data->step[i].has_rotation && residual(f, &f->data->step[i], x, r)) length[n++] = rotation_length(r);
     if (n) {
         qsort(length, n, sizeof *length, rising);
         middle = length[n / 2];
     }
     free(length);
-    return middle < ROBUST_LEAST_RAD ? ROBUST_LEAST_RAD : middle;
+    return middle;
+}
+
+/** Scale of the robust weight. */
+static double weight_scale(const struct fit *f)
+{
+    const double middle = median(f, f->ls.x);
+    return 1.5 * (middle > ROBUST_LEAST_RAD ? middle : isfinite(middle) ? ROBUST_LEAST_RAD : SPREAD_RAD);
+}
+
+double gyro_curve_s(int i) { return GYRO_OFFSET_MOST_S * (2.0 * i / (GYRO_CURVE - 1) - 1.0); }
+
+/** How the rotations differ at other offsets, all else as fitted. */
+static void fill_curve(const struct fit *f, gyro_fit_t *to)
+{
+    double x[PARAMETERS];
+    memcpy(x, f->ls.x, sizeof x);
+    for (int i = 0; i < GYRO_CURVE; i++) {
+        x[OFFSET] = gyro_curve_s(i);
+        to->curve_rad[i] = median(f, x);
+    }
 }
 
 /** Returns 0 without a solution. */
@@ -218,12 +236,12 @@ static int solve(struct fit *f)
     f->ls.x[OFFSET] = first_offset(f);
     first_rotation(f);
     for (int i = 0; i < 30; i++) {
-        add_all(f, 1.5 * median(f));
+        add_all(f, weight_scale(f));
         const double change = least_squares_step(&f->ls);
         if (change < 0.0) return 0;
         if (change < 1e-8) break;
     }
-    add_all(f, 1.5 * median(f));
+    add_all(f, weight_scale(f));
     return least_squares_deviations(&f->ls) > 2;
 }
 
@@ -372,6 +390,7 @@ void gyro_check(findings_t *all, const gathered_t *data, gyro_fit_t *fit)
     int blocks = 0;
     for (int b = 0; b < LEAST_SQUARES_BLOCKS; b++) blocks += f.ls.used[b] > 0;
     add_findings(all, &f, blocks);
+    fill_curve(&f, fit);
     double turn[9];
     rotation_of(&f.ls.x[TURN], turn);
     rotation_multiply(turn, f.R, fit->R_cam_imu);

@@ -120,6 +120,12 @@ def no_distortion(s, draw):
     return r"lens|cameras to each other|camera 1 to 0", None
 
 
+def one_lens(s, draw):
+    share = draw.uniform(0.4, 0.6)
+    s.yaml[0] = re.sub(r"(distortion_coefficients: \[)(-?[0-9.]+)", lambda m: f"{m.group(1)}{share * float(m.group(2))}", s.yaml[0])
+    return r"lens|cameras to each other", share
+
+
 def exchanged(s, draw):
     s.pictures = (1, 0)
     return r"order of the cameras", None
@@ -172,9 +178,9 @@ def other_rig(s, draw):
     return r"camera|lens|focal|baseline", None
 
 
-KINDS = {f.__name__: f for f in (right, turned, focal_of_one, focal_of_both, no_distortion, exchanged, scaled, late, imu_turned, axes, degrees, in_g, weak,
+KINDS = {f.__name__: f for f in (right, turned, focal_of_one, focal_of_both, no_distortion, one_lens, exchanged, scaled, late, imu_turned, axes, degrees, in_g, weak,
                                  other_rig)}
-QUICK = ("right", "turned", "scaled", "late")
+QUICK = ("right", "turned", "one_lens", "scaled", "late")
 
 
 def kitti(folder):
@@ -218,15 +224,57 @@ def row_faults(root, out):
     return None
 
 
-def map_faults(root, turned_px):
-    """Distances from epipolar lines: those after the correction short, those of the calibration as long as the error made."""
-    length = {colour: [abs(float(v)) for v in re.findall(r"<path d='M[0-9.]+ [0-9.]+v(-?[0-9.]+)' stroke='%s'" % colour, root)] for colour in (GIVEN, FITTED)}
-    if len(length[GIVEN]) < 6 or len(length[GIVEN]) != len(length[FITTED]):
-        return f"{len(length[GIVEN])} and {len(length[FITTED])} distances in the map"
-    given, fitted = (float(np.median(length[c])) / 8 for c in (GIVEN, FITTED))
-    if fitted > 0.5 or (given > 0.6 if turned_px is None else given < 0.4 * min(turned_px, 2.5)):
-        return f"distances of {given:.2f} px, {fitted:.2f} px after the correction, {turned_px} px were made"
+def distances(text, camera, colour):
+    """Drawn distances from epipolar lines of a camera's picture [px], of regions with many correspondences, by the place in the picture, -0.5..0.5 each way."""
+    frame = [[float(v) for v in m] for m in re.findall(r"<rect x='([0-9.]+)' y='([0-9.]+)' width='([0-9.]+)' height='([0-9.]+)' fill='#f6f6f6'", text)][camera]
+    found = re.findall(r"<path d='M([0-9.]+) ([0-9.]+)l(-?[0-9.]+) (-?[0-9.]+)' stroke='%s' stroke-width='3'" % colour, text)
+    v = np.array(found, float).reshape(-1, 4)
+    at = (v[:, :2] - frame[:2]) / frame[2:] - 0.5
+    inside = (np.abs(at) < 0.5).all(1)
+    return at[inside], np.hypot(v[inside, 2], v[inside, 3]) / 8, v[inside, 2:] / 8
+
+
+def map_faults(text, turned_px):
+    """Distances from epipolar lines: those after the correction short, those of the calibration as long as the error made; in both pictures."""
+    for camera in (0, 1):
+        given, fitted = (distances(text, camera, c)[1] for c in (GIVEN, FITTED))
+        if len(given) < 6 or len(given) != len(fitted):
+            return f"{len(given)} and {len(fitted)} distances in the map of camera {camera}"
+        given, fitted = float(np.median(given)), float(np.median(fitted))
+        if fitted > 0.5 or (given > 0.6 if turned_px is None else given < 0.4 * min(turned_px, 2.5)):
+            return f"camera {camera}: distances of {given:.2f} px, {fitted:.2f} px after the correction, {turned_px} px were made"
     return None
+
+
+def straight(d, k):
+    """Points of the plane Z = 1 that Brown's k1, k2 bend to d, by repetition."""
+    m = d.copy()
+    for _ in range(50):
+        r2 = (m ** 2).sum(1, keepdims=True)
+        m = d / (1 + k[0] * r2 + k[1] * r2 * r2)
+    return m
+
+
+def lens_faults(text, share):
+    """A wrong distortion of camera 0: in each region the distance that the change of k1 makes there, across lines that run along rows, nearly."""
+    at, _, drawn = distances(text, 0, GIVEN)
+    f, k = 458.0, np.array([-0.283, 0.074])
+    d = at * (752, 480) / f
+    made = np.clip(f * (straight(d, k * (share, 1)) - straight(d, k))[:, 1], -2.5, 2.5)
+    like, size = np.corrcoef(made, drawn[:, 1])[0, 1], np.median(np.abs(drawn[:, 1])) / np.median(np.abs(made))
+    return None if len(at) > 20 and like > 0.9 and 0.6 < size < 1.6 else f"{len(at)} distances of camera 0, correlation {like:.2f} with those made, {size:.2f} times as long"
+
+
+def offset_faults(root, ms):
+    """The curve of the rotations' difference has its least where the offset was made, and the line of the offset found stands there."""
+    parts = [e.get("d") for e in root.iter(SVG + "path") if e.get("class") == "offset"]
+    if len(parts) != 3:
+        return f"{len(parts)} parts of the offset's panel"
+    curve = np.array([[float(v) for v in p.split()] for p in re.split("[ML]", parts[0])[1:]])
+    zero, found = (float(re.match("M([0-9.]+)", p).group(1)) for p in parts[1:])
+    most = max(50, 2 * abs(ms)) # ms to each side of the calibrated one, over 470 px in all
+    least, line = ((x - zero) * most / 235 for x in (curve[np.argmax(curve[:, 1]), 0], found))
+    return None if abs(least - ms) < 4 and abs(line - ms) < 2 and len(curve) > 20 else f"least at {least:.1f} ms, line at {line:.1f} ms, made was {ms} ms"
 
 
 def rate_faults(root):
@@ -249,6 +297,10 @@ def picture_faults(file, out, kind, value):
     fault = row_faults(root, out)
     if not fault and kind in ("right", "turned"):
         fault = map_faults(text, abs(value[1]) * 1e-3 * 458 if kind == "turned" else None) or rate_faults(root)
+    if not fault and kind in ("right", "late"):
+        fault = offset_faults(root, value[1] if value else 0)
+    if not fault and kind == "one_lens":
+        fault = lens_faults(text, value)
     return fault and f"picture: {fault}"
 
 
@@ -268,7 +320,9 @@ def play(program, kind, draw, frames):
             return f"too few lines are read:\n{done.stdout}", wrong
         if pattern and not any(re.match(pattern, w) for w in wrong):
             return f"{pattern} is not among what is wrong", wrong
-        return (faults_of(done.stdout, value) if value else None) or picture_faults(folder / "found.svg", done.stdout, kind, value), wrong
+        if kind == "one_lens" and ("mend the lens first" not in done.stdout or "The mount has moved" in done.stdout):
+            return f"the lens is not what is to be mended first:\n{done.stdout}", wrong
+        return (faults_of(done.stdout, value) if isinstance(value, tuple) else None) or picture_faults(folder / "found.svg", done.stdout, kind, value), wrong
 
 
 def chessboard(program):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics of build/calibrate: Student's distribution beside tables; the probability of a finding over drawn fits
- * whose residuals are correlated in time, as those of motion chains are. */
+ * whose residuals are correlated in time, as those of motion chains are. The maps of two cameras above each other. */
+#include "examples/calibrate/camera_check.h"
 #include "examples/calibrate/finding.h"
 #include "examples/calibrate/least_squares.h"
 #include "tests/fixture/rigid.h"
@@ -99,9 +100,60 @@ static void not_shown(void **state)
     assert_int_equal(finding_add(&all, &f)->decision, FINDING_UNKNOWN);
 }
 
+enum { POINTS = 4000 };
+
+/** Camera 1 10 cm below camera 0, with another lens, turned by 5 mrad about its axis y from where the calibration has
+ *  it: epipolar lines run along columns, and points lie 1.5 px beside them, in both pictures, until it is corrected. */
+static void stacked(void **state)
+{
+    static pair_t pair[POINTS];
+    static findings_t all;
+    static camera_map_t map[2];
+    gathered_t data = {.pair = pair, .frames = POINTS, .rig = {.cameras = 2}};
+    (void)state;
+    shake(51);
+    for (int c = 0; c < 2; c++) {
+        vfront_camera_t *k = &data.rig.camera[c];
+        *k = (vfront_camera_t){
+            .width_px = 640, .height_px = 480, .fx_px = 300, .fy_px = 300, .cx_px = 320, .cy_px = 240};
+        for (int i = 0; i < 3; i++) k->R_cam_imu[4 * i] = 1.0;
+    }
+    data.rig.camera[1].t_cam_imu_m[1] = -0.1;
+    data.rig.camera[1].lens = VFRONT_LENS_DS;
+    data.rig.camera[1].distortion[0] = -0.2;
+    data.rig.camera[1].distortion[1] = 0.5;
+    data.rig.camera[1].fx_px = data.rig.camera[1].fy_px = 240; /* 300 at the axis */
+    for (int i = 0; i < POINTS; i++) {
+        const double depth = 0.8 + 4.0 * fabs(normal()), x = depth * 0.5 * normal(), y = depth * 0.4 * normal(),
+                     first[3] = {x, y, depth}, second[3] = {x + 5e-3 * depth, y - 0.1, depth - 5e-3 * x};
+        double px[2][2];
+        if (!vfront_lens_project(&data.rig.camera[0], first, px[0]) ||
+            !vfront_lens_project(&data.rig.camera[1], second, px[1]))
+            continue;
+        pair_t *to = &pair[data.pairs++];
+        *to = (pair_t){.frame = (uint32_t)i, .size = 1.0F};
+        for (int c = 0; c < 2; c++)
+            for (int k = 0; k < 2; k++) to->px[c][k] = (float)px[c][k];
+    }
+    camera_check(&all, &data, map);
+    assert_true(all.count > 5 && all.of[1].decision == FINDING_WRONG && fabs(all.of[1].value - 5.0) < 0.05);
+    int regions[2] = {0};
+    for (int i = 0; i < 2 * CAMERA_ROWS * CAMERA_COLUMNS; i++) {
+        const int c = i % 2, y = i / 2 % CAMERA_ROWS, x = i / 2 / CAMERA_ROWS;
+        if (map[c].count[y][x] < CAMERA_REGION_LEAST) continue;
+        regions[c]++;
+        const double *across = map[c].across[y][x], off = across[0] * map[c].given[y][x];
+        REQUIRE(fabs(across[0]) > 0.95 && fabs(across[1]) < 0.3, "camera %d: across lines %g %g", c, across[0],
+                across[1]);
+        REQUIRE((c ? off : -off) > 0.8 && fabs(off) < 2.5, "camera %d: %g px beside the line", c, off);
+        REQUIRE(fabs(map[c].fitted[y][x]) < 0.05, "camera %d: %g px left", c, map[c].fitted[y][x]);
+    }
+    assert_true(regions[0] > 20 && regions[1] > 20);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(student), cmocka_unit_test(honest),
-                                       cmocka_unit_test(not_shown)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(student), cmocka_unit_test(honest), cmocka_unit_test(not_shown),
+                                       cmocka_unit_test(stacked)};
     return cmocka_run_group_tests_name("finding", tests, NULL, NULL);
 }

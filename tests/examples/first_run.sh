@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The first run of README.md: what its last line says, and the files that it leaves.
-#   tests/examples/first_run.sh REPLAY    REPLAY of examples/replay/demo_cfg.h
+# The first command of README.md, without nvcc: processor time of build and run, what the last line says, and the files that it leaves.
+#   tests/examples/first_run.sh MAKE BUILD    BUILD is made anew, without ccache
 set -u
-replay=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+make=$1 build=$2
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
 bad=0
 check() { # what it means when the command fails, command...
     what=$1
@@ -15,7 +14,27 @@ check() { # what it means when the command fails, command...
     bad=$((bad + 1))
     echo "first run: $what"
 }
+spent() { # processor time of all that this shell has run [s]
+    times >"$dir/times"
+    awk 'NR == 2 {split($1 "m" $2, t, "m"); print t[1] * 60 + t[2] + t[3] * 60 + t[4]}' "$dir/times"
+}
+reference() { # a file that takes 1.33 s where the bound was set: how fast this machine is
+    awk 'BEGIN {for (i = 0; i < 300; i++) printf "double f%d(double *x, int n) {double s = %d; for (int i = 1; i < n; i++) {x[i] += s * x[i - 1]; if (x[i] > %d) s += x[i] / (1 + i); else x[n - i] -= s;} return s;}\n", i, i, i}' >"$dir/reference.c"
+    CCACHE_DISABLE=1 cc -std=c11 -O3 -c "$dir/reference.c" -o "$dir/reference.o"
+}
+rm -rf "$build"
+spent >"$dir/t0"
+reference
+spent >"$dir/t1"
+CCACHE_DISABLE=1 "$make" -s CUDA=0 BUILD="$build" all >"$dir/make.txt" 2>&1 || check "make: $(tail -1 "$dir/make.txt")" false
+replay=$(cd "$build" && pwd)/demo/replay
+cd "$dir" || exit 1
 "$replay" --out out --overlay >out.txt 2>err.txt || check "exit code $?: $(tail -1 err.txt)" false
+spent >t2
+reference
+spent >t3
+time=$(cat t0 t1 t2 t3 | awk '{t[NR] = $1} END {all = t[3] - t[2]; printf "%.0f s of processor time, %.0f where the bound was set", all, all * 2.66 / (t[2] - t[1] + t[4] - t[3])}')
+check "$time, where 150 is the bound" [ "$(echo "$time" | awk '{print $6 + 0}')" -le 150 ]
 check "it complains: $(head -1 err.txt)" [ ! -s err.txt ]
 cm='[0-9.]+ [cm]m'
 check "the last line: $(tail -1 out.txt)" grep -qE \
@@ -32,5 +51,5 @@ check 'not a picture of each frame' [ "$(ls out/overlay | wc -l)" -eq 60 ]
 check 'tables that nobody asked for' [ -z "$(find out -name '*.csv')" ]
 check "over 100 MB of files" [ "$(du -sk out | cut -f1)" -lt 100000 ]
 check 'no band of deviations beside the path' grep -q 'three deviations' out/trajectory.svg
-[ $bad -ne 0 ] || echo "first run: $(tail -1 out.txt | sed 's/found *//')"
+[ $bad -ne 0 ] || echo "first run: $time; $(tail -1 out.txt | sed 's/found *//')"
 exit $bad
