@@ -43,7 +43,8 @@ from scipy import stats
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import stanford  # noqa: E402
 
-TEXTS = ("kind", "sensor", "axis", "unit", "diagram", "clean_diagram")
+TEXTS = ("kind", "sensor", "axis", "unit", "diagram", "clean_diagram", "bounds", "clean_bounds")
+TAILS = 4  # of the column bounds: 10^-1 to 10^-4 a frame
 # Bounds of --check on the sample of `make slow`, seeds 1 to 74, 6 s: near what the estimator does, so that worse fails.
 BOUNDS = {
     "misleading runs [%]": ("<=", 6),
@@ -207,6 +208,19 @@ def print_clean(t):
     print(f"frames with a level                              {percent(t['clean_levels'].sum(), t['clean_frames'].sum()):6.1f} %, level over its alert limit {percent(t['clean_unavailable'].sum(), t['clean_levels'].sum()):.1f} %")
 
 
+def print_bounds(t):
+    """Without a fault: how often errors are beyond bounds of stated probabilities; separations over what bounds their variance."""
+    n = np.array([line.split() for line in t["clean_bounds"]], float).sum(0)
+    frames, beyond, members = n[0], n[1 : 1 + 3 * TAILS].reshape(TAILS, 3), n[1 + 3 * TAILS :].reshape(-1, 4)
+    print(f"\nWithout a fault: share of axes beyond the bound of a stated probability, by the formula of a level, {frames:.0f} frames of {len(t['seed'])} runs")
+    print("(smaller probabilities than these are extrapolation)\n\na frame      position   attitude   velocity")
+    for i, row in enumerate(beyond):
+        print(f"10^-{i + 1}   {'':4}" + "".join(f"{x / (3 * frames):11.2e}" for x in row))
+    print("\nSquare of a separation over the larger variance of the two states, mean; at most 1 where that bounds it\n")
+    for name, row in zip(("without accelerometer", "without IMU"), members):
+        print(f"{name:<24}" + "".join(f"{x / row[0]:9.3f}" for x in row[1:]) + f"   {row[0]:.0f} frames" if row[0] else f"{name}: none")
+
+
 def print_worst(t):
     print("\nRuns with the largest error of the position in a frame with a level, of those right before: replay with --replay SEED --kind KIND\n")
     v = np.where((t["right_before"] > 0) & (t["misleading"] > 0) & (t["clean_misleading"] == 0), t["most_m"], -1)
@@ -231,12 +245,13 @@ def summary(arguments, program, t):
     print_tables(t)
     print_untouched(t)
     print_clean(t)
+    print_bounds(t)
     print_worst(t)
     counts = print_regions(t, "", "With a fault, from its beginning on")
     print_regions(t, "clean_", "The same frames without the fault")
     for key, (quantity, *_) in stanford.QUANTITIES.items():
         if arguments.svg:
-            stanford.write(os.path.join(arguments.svg, f"{name}-{quantity}.svg"), counts, key, f"{name}, {len(t['seed'])} runs with a fault; level: 6.65 reported deviations")
+            stanford.write(os.path.join(arguments.svg, f"{name}-{quantity}.svg"), counts, key, f"{name}, {len(t['seed'])} runs with a fault; levels of the result")
     print()
 
 

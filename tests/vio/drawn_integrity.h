@@ -77,6 +77,15 @@ static struct integrity integrity;
 /** Frames by error, level, and alert: 1 with one. */
 static long diagram[KINDS][DIAGRAM_BINS][DIAGRAM_BINS][2];
 
+/** Whole flight, from the first frame GOOD on: what levels and separations are beside errors and chance. */
+enum { TAILS = 4, MEMBERS = 2 }; /* 10^-1 to 10^-4 a frame; members without accelerometer, without IMU */
+static struct {
+    long frames;                   /* with a level */
+    long beyond[TAILS][KINDS];     /* axes of these beyond the bound of this probability: bound_of() */
+    long members[MEMBERS];         /* frames with this member */
+    double square[MEMBERS][KINDS]; /* sum of its separations' squares over their variances, mean of the axes */
+} bounds;
+
 /** What the sums above need of the frames before. */
 static struct {
     int begun, alert, state_alert, was_right, misled;
@@ -141,6 +150,7 @@ static void integrity_begin(void)
     memset(&integrity, 0, sizeof integrity);
     memset(&before_now, 0, sizeof before_now);
     memset(diagram, 0, sizeof diagram);
+    memset(&bounds, 0, sizeof bounds);
     integrity.beyond_s = integrity.alert_s = integrity.delay_s = integrity.recovery_s = -1;
     before_now.first_s = -1;
 }
@@ -151,8 +161,37 @@ static int diagram_bin(double v)
     return at < DIAGRAM_BINS ? (int)at : DIAGRAM_BINS - 1;
 }
 
+/** Bound of an axis by the formula of a level (src/nav/nav_level.h) for k deviations, by what a result has: its own
+ *  deviation, and the other members' separations and deviations. */
+static double bound_of(const vfront_result_t *r, int axis, double k)
+{
+    double bound = k * sqrt(r->nav.covariance[vf_nav_index(axis, axis)]);
+    for (int member = 0; member < MEMBERS; member++) {
+        const vfront_innovation_t *test = &r->innovation[VFRONT_TEST_NO_ACCEL + member];
+        if (test->variance[axis] > 0) bound = fmax(bound, fabs(test->value[axis]) + k * sqrt(test->variance[axis]));
+    }
+    return bound;
+}
+
+/** Adds a frame with a level to `bounds`. */
+static void bounds_add(const vfront_result_t *r, const double e[9])
+{
+    static const double k[TAILS] = {1.645, 2.576, 3.291, 3.891}; /* of a normal distribution, two-sided */
+    bounds.frames++;
+    for (int at = 0; at < TAILS * 3 * KINDS; at++) {
+        const int tail = at / (3 * KINDS), axis = at % (3 * KINDS);
+        bounds.beyond[tail][axis / 3] += fabs(e[axis]) > bound_of(r, axis, k[tail]);
+    }
+    for (int member = 0; member < MEMBERS; member++) {
+        const vfront_innovation_t *test = &r->innovation[VFRONT_TEST_NO_ACCEL + member];
+        bounds.members[member] += test->variance[0] > 0;
+        for (int axis = 0; axis < 3 * KINDS && test->variance[0] > 0; axis++)
+            bounds.square[member][axis / 3] += test->value[axis] * test->value[axis] / test->variance[axis] / 3;
+    }
+}
+
 /** Whole flight: alerts that a flight without a fault must not have. t: since the first frame [s]. */
-static void integrity_flight(const vfront_result_t *r, const struct integrity_frame *f, double t)
+static void integrity_flight(const vfront_result_t *r, const double e[9], const struct integrity_frame *f, double t)
 {
     const int good = r && r->nav.state == VFRONT_NAV_GOOD,
               state = (f->alert & (ALERT_NO_LEVEL | ALERT_STATE | ALERT_NAV)) != 0;
@@ -162,6 +201,7 @@ static void integrity_flight(const vfront_result_t *r, const struct integrity_fr
     integrity.flight_alerts += f->alert && !before_now.alert;
     integrity.flight_state_alerts += state && !before_now.state_alert;
     integrity.flight_misleading += f->any;
+    if (f->level[0] >= 0) bounds_add(r, e);
     before_now.alert = f->alert != 0, before_now.state_alert = state;
 }
 
@@ -202,7 +242,7 @@ static void integrity_add(const vfront_result_t *r, const double e[9], const str
                           struct integrity_frame *f)
 {
     integrity_read(r, e, f);
-    integrity_flight(r, f, t);
+    integrity_flight(r, e, f, t);
     if (t < fault->begin_s) {
         before_now.misled |= f->any;
         integrity.right_before = r && r->nav.state == VFRONT_NAV_GOOD && !f->alert && !before_now.misled;

@@ -280,6 +280,17 @@ static void csv_diagram(FILE *file)
     if (*before == ',') fprintf(file, ",");
 }
 
+/** ",frames beyond... frames square..." of `bounds`. */
+static void csv_bounds(FILE *file)
+{
+    fprintf(file, ",%ld", bounds.frames);
+    for (int i = 0; i < TAILS * KINDS; i++) fprintf(file, " %ld", bounds.beyond[i / KINDS][i % KINDS]);
+    for (int member = 0; member < MEMBERS; member++) {
+        fprintf(file, " %ld", bounds.members[member]);
+        for (int kind = 0; kind < KINDS; kind++) fprintf(file, " %.6g", bounds.square[member][kind]);
+    }
+}
+
 static void csv_numbers(FILE *file)
 {
     double number[INTEGRITY_NUMBERS];
@@ -302,7 +313,7 @@ static void fly_fault(uint64_t seed)
     for (int on = 0; on < 2; on++) {
         fly_once(seed, on);
         if (!mode.file) continue;
-        csv_numbers(mode.file), csv_diagram(mode.file);
+        csv_numbers(mode.file), csv_diagram(mode.file), csv_bounds(mode.file);
     }
     if (mode.file) fprintf(mode.file, "\n"), fflush(mode.file);
 }
@@ -312,7 +323,7 @@ static void csv_fault_head(FILE *file)
     fprintf(file, "seed,kind,sensor,axis,unit,size,sign,begin_s,length_s,share");
     for (int on = 0; on < 2; on++) {
         for (int i = 0; i < INTEGRITY_NUMBERS; i++) fprintf(file, ",%s%s", on ? "" : "clean_", integrity_names[i]);
-        fprintf(file, ",%sdiagram", on ? "" : "clean_");
+        fprintf(file, ",%sdiagram,%sbounds", on ? "" : "clean_", on ? "" : "clean_");
     }
     fprintf(file, "\n");
 }
