@@ -155,7 +155,8 @@ class Row:
         v = np.array(self.rows or [(np.nan,) * 3])
         beyond, twice, n = (v[:, 2] > 1).sum(), (v[:, 2] > 2).sum(), max(len(self.rows), 1)
         print("%-12s %-9s %6d %6.1f  %8.4f %8.4f  %8.3f %8.3f  %4d %6.2f  %4d  %7.2f" % (
-            self.name, self.kind, self.frames, 100 * len(self.rows) / max(self.frames, 1), *quantiles(v[:, 0]), *quantiles(v[:, 1]), beyond, 100 * beyond / n, twice, v[:, 2].max()))
+            self.name, self.kind, self.frames, 100 * len(self.rows) / max(self.frames, 1), *quantiles(v[:, 0]), *quantiles(v[:, 1]), beyond,
+            100 * beyond / n, twice, v[:, 2].max()))
         sys.stdout.flush()
 
 
