@@ -25,6 +25,7 @@ struct covariance_work {
     vf_ego_cluster_sums cluster_sums;
     vf_refined best;
     float scale[6], B[21], half[6][6], middle[6][6];
+    vf_ego_rival rival[VF_EGO_REFINED];
     int edge;
     bool last;
 };
@@ -141,7 +142,8 @@ static __device__ void sum_effects(const vf_ego_view &s, int search, const vf_po
 
 /** Computes the covariance of the best motion of a search from the sums of all parts. Six lanes of the first warp have
  *  one matrix row each. */
-template <int KIND> static __device__ void find_covariance(const vf_ego_view &s, covariance_work &w, vf_assessment &a)
+template <int KIND>
+static __device__ void find_covariance(const vf_ego_view &s, int search, covariance_work &w, vf_assessment &a)
 {
     const vf_refined &best = w.best;
     const int i = threadIdx.x, r = vf_min(i, 5);
@@ -151,6 +153,8 @@ template <int KIND> static __device__ void find_covariance(const vf_ego_view &s,
                                                                         i / 6, i % 6);
     __syncthreads();
     if (i >= VF_WARP) return;
+    if (i < VF_EGO_REFINED)
+        w.rival[i] = vf_ego_rival_of(&best, &s.ego->refined[search][i], s.ego->count[vf_ego_list(KIND)]);
 #pragma unroll
     for (int k = 0; k < VF_TERMS; k++) sums[k] = best.sum.terms[k];
     const int valid = vf_motion_cholesky(KIND, best.pose.t, sums, L);
@@ -170,8 +174,8 @@ template <int KIND> static __device__ void find_covariance(const vf_ego_view &s,
 #pragma unroll
     for (int j = 0; j < 6; j++)
         if (i < 6 && j >= i)
-            a.covariance[KIND][vf_motion_diagonal(i) + j - i] = valid ? vf_ego_covariance_element(&offset, i, j, row[j])
-                                                                      : 0.0f;
+            a.covariance[KIND][vf_motion_diagonal(i) + j - i] =
+                valid ? vf_ego_covariance_element(&offset, i, j, row[j]) + vf_ego_rival_element(w.rival, i, j) : 0.0f;
 }
 
 /** Computes one part of the sums for the covariance of the best motion of a search. The last block to finish computes
@@ -202,7 +206,7 @@ static __device__ void vf_ego_covariance(const vf_ego_view &s, int search, int p
         reinterpret_cast<uint32_t *>(&w.cluster_sums)[i] = __ldcg(
             reinterpret_cast<const uint32_t *>(&m.cluster_sums[KIND]) + i);
     __syncthreads();
-    find_covariance<KIND>(s, w, a);
+    find_covariance<KIND>(s, search, w, a);
 }
 
 #endif

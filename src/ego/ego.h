@@ -20,7 +20,7 @@
  *           correspondences are inliers with the normal bound
  *         - The motion is then assessed (ego_assess.h): does a rotation suffice; do the points lie in a plane; do the
  *           outliers agree on an alternative motion; is the camera still. Its covariance is a sandwich estimate over
- *           image clusters (ego_covariance.h)
+ *           image clusters, and includes refined motions of about the same score (ego_covariance.h)
  * Exact   Scores are sums of integers. Sums of floats have one order: correspondence i goes to lane i % VF_EGO_LANES.
  *         Each lane adds its correspondences in the order of i. The upper half of the lanes is then added to the lower
  *         half, repeatedly: first within each 32 lanes, then over the sums of 32.

@@ -114,6 +114,8 @@ static int find_covariance(const struct vf_ego_view *s, int search, const struct
     const int kind = vf_ego_kind(search);
     float *covariance = a->covariance[kind];
     struct vf_ego_cluster_sums *cluster_sums = &s->ego->cluster_sums[kind];
+    const struct vf_refined best = {*pose, *sum};
+    struct vf_ego_rival rival[VF_EGO_REFINED];
     float scale[6], B[21], L[6][6], half[6][6], middle[6][6], row[6];
     for (int k = 0; k < 6; k++) scale[k] = vf_ego_gradient_scale(sum->terms, k);
     vf_ego_sum_clusters(s, search, pose, scale, cluster_sums);
@@ -123,12 +125,15 @@ static int find_covariance(const struct vf_ego_view *s, int search, const struct
     memset(covariance, 0, 21 * sizeof *covariance);
     if (!vf_motion_cholesky(kind, pose->t, sum->terms, L)) return 0;
     const struct vf_ego_offset offset = vf_ego_find_offset(s, kind, sum, scale, cluster_sums, L);
+    for (int k = 0; k < VF_EGO_REFINED; k++)
+        rival[k] = vf_ego_rival_of(&best, &s->ego->refined[search][k], s->ego->count[vf_ego_list(kind)]);
     for (int i = 0; i < 6; i++) vf_motion_covariance_half(L, B, i, half[i]);
     for (int i = 0; i < 6; i++) vf_motion_covariance_middle(L, half, i, middle[i]);
     for (int i = 0; i < 6; i++) {
         vf_motion_covariance_row(L, middle, i, row);
         for (int j = i; j < 6; j++)
-            covariance[vf_motion_index(i, j)] = vf_ego_covariance_element(&offset, i, j, row[j]);
+            covariance[vf_motion_index(i, j)] = vf_ego_covariance_element(&offset, i, j, row[j]) +
+                                                vf_ego_rival_element(rival, i, j);
     }
     if (kind == VF_METRIC) {
         a->offset_px = offset.measured_px;

@@ -13,6 +13,9 @@
  *         - A calibration error shifts all correspondences together, so that the scatter of their gradients does not
  *           show it. The derivative of the gradient by each calibration parameter, times its standard deviation, is
  *           summed over the inliers. The products of the elements of this sum are added to B
+ *         - Sums over few clusters vary: a factor
+ *         - Where another refined motion scores about as well as the best, either may be the true one. Their difference
+ *           is then added as a standard deviation. The two motions that explain a plane differ by degrees
  *         - A common disparity offset is observable in metric motions (I. Kreso, S. Segvic, 2015). The square of the
  *           estimated offset, as far as significant, is added as a variance of the offset
  * Exact   sums over clusters are of integers, in any order; then single precision in one order
@@ -162,6 +165,11 @@ VF_FN float vf_ego_bound_factor(uint32_t residuals, int32_t edge)
     return 1.0f / (square * square);
 }
 
+/** Factor of the covariance due to few clusters: 1 + 20 / clusters. It makes of the 99.9 % bound of the chi-squared
+ *  distribution about that of Hotelling's (1931), of five unknowns and as many samples as clusters. */
+#define VF_EGO_FEW_CLUSTERS 20.0f
+VF_FN float vf_ego_few_factor(int32_t clusters) { return 1.0f + VF_EGO_FEW_CLUSTERS / (float)vf_max(clusters, 1); }
+
 /** Change of element k of the gradient J^T r by a step of the calibration parameter `value`, summed over the
  *  inliers. */
 VF_FN float vf_ego_effect_sum(const struct vf_ego_cluster_sums *cluster_sums, const float scale[6], int value, int k)
@@ -183,7 +191,9 @@ VF_FN float vf_ego_gradient_covariance(int kind, const struct vf_normal_equation
     float calibration = 0.0f;
     for (int n = 0; n < VF_EGO_DISPARITY; n++)
         calibration += vf_ego_effect_sum(cluster_sums, scale, n, i) * vf_ego_effect_sum(cluster_sums, scale, n, j);
-    return (observed + independent) * vf_ego_bound_factor(sum->residuals, cluster_sums->edge) + calibration;
+    return (observed + independent) * vf_ego_bound_factor(sum->residuals, cluster_sums->edge) *
+               vf_ego_few_factor(cluster_sums->clusters) +
+           calibration;
 }
 
 /** Common offset of all disparities, and its effect on a metric motion. */
@@ -236,6 +246,41 @@ VF_FN struct vf_ego_offset vf_ego_find_offset(const struct vf_ego_view *s, int k
     offset.variance = kind == VF_METRIC ? sigma * sigma + vf_motion_min(least, VF_EGO_OFFSET_MAX * VF_EGO_OFFSET_MAX)
                                         : 0.0f;
     return offset;
+}
+
+/** Lead in score, per root of the number of correspondences, with which the best motion is the true one without doubt:
+ *  two standard deviations of a sum of scores, of which each varies by a quarter of the largest. */
+#define VF_EGO_LEAD (VF_MOTION_SCORE_MAX / 2)
+
+/** Refined motion that may be the true one instead of the best: the second motion of a plane, or any other one where
+ *  parallax is small. */
+struct vf_ego_rival {
+    float change[6], /* from the best motion to this one: translation, rotation vector */
+        weight;      /* 1: of equal score; 0: the best is the true one without doubt */
+};
+/** Compares another refined motion with the best one. count: number of correspondences. */
+VF_FN struct vf_ego_rival vf_ego_rival_of(const struct vf_refined *best, const struct vf_refined *other, uint32_t count)
+{
+    struct vf_ego_rival rival;
+    const float *to = other->pose.R, *from = best->pose.R;
+    for (int k = 0; k < 3; k++) {
+        const float *a = to + 3 * ((k + 2) % 3), *b = from + 3 * ((k + 1) % 3), /* sine of the rotation about axis k */
+                                                     *c = to + 3 * ((k + 1) % 3), *d = from + 3 * ((k + 2) % 3);
+        rival.change[k] = other->pose.t[k] - best->pose.t[k];
+        rival.change[3 + k] = 0.5f * (vf_dot(a, b) - vf_dot(c, d));
+    }
+    const float doubtless = (float)VF_EGO_LEAD * sqrtf((float)count),
+                lead = (float)(best->sum.score - other->sum.score);
+    rival.weight = (other->sum.score > 0) & (lead < doubtless) ? 1.0f - lead / doubtless : 0.0f;
+    return rival;
+}
+
+/** Element (i, j) of the covariance due to the refined motions that may be the true one. */
+VF_FN float vf_ego_rival_element(const struct vf_ego_rival rival[VF_EGO_REFINED], int i, int j)
+{
+    float sum = 0.0f;
+    for (int k = 0; k < VF_EGO_REFINED; k++) sum += rival[k].weight * rival[k].change[i] * rival[k].change[j];
+    return sum;
 }
 
 /** Element (i, j) of a motion's covariance, including the effect of the disparity offset. element: its value without

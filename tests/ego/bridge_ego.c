@@ -126,7 +126,8 @@ int bridge_solve(const char *settings, double focal_px, int frame, int count, co
     for (int i = 0; i < count; i++) {
         const struct vf_correspondence s = correspondence_given(given + GIVEN * i);
         vf_ego_store(&m->list[0], (int32_t)m->count[0]++, &s, i);
-        if (s.range_m > 0.0f) vf_ego_store(&m->list[1], (int32_t)m->count[1]++, &s, i);
+        const struct vf_correspondence metric = vf_ego_metric_correspondence(&view, s);
+        if (s.range_m > 0.0f) vf_ego_store(&m->list[1], (int32_t)m->count[1]++, &metric, i);
     }
     solve(&view);
     put_motion(&m->relative, motions);

@@ -504,6 +504,33 @@ static void states_of_scenes(void **state)
     REQUIRE(two >= N * 3 / 2, "VFRONT_MOTION_TWO in %d problems of three scenes", two);
 }
 
+/** A wall has two motions that explain it (H. Longuet-Higgins, 1986). Where the other one is reported, the truth is
+ *  within the covariance. */
+static void second_motion_of_a_wall(void **state)
+{
+    int other = 0, beyond = 0, all = 0;
+    (void)state;
+    shake(91);
+    for (int k = 0; k < 200; k++) {
+        struct scene s = sideways();
+        double R[9], w[3];
+        s.shape = WALL;
+        fly(&s, 60);
+        if (relative.state != VFRONT_MOTION_GOOD) continue;
+        for (int i = 0; i < 9; i++) R[i] = (double)relative.R[i];
+        rotation_between(R, s.motion.R, w);
+        double square = 0.0; /* along the error: a lower bound of the normalised square of all three */
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++)
+                square += w[i] * (double)relative.covariance[vf_motion_index(3 + i, 3 + j)] * w[j];
+        all++;
+        other += rotation_error(&relative, &s.motion) > 0.5;
+        beyond += pow(dot(w, w), 2) > 16.27 * square;
+    }
+    print_message("%d walls: %d with the other motion, %d beyond the bound\n", all, other, beyond);
+    REQUIRE(all > 150 && other >= 10 && beyond <= 3, "%d, %d, %d", all, other, beyond);
+}
+
 /** Noise never gives a good motion, over the whole image or within part of it. */
 static void noise(void **state)
 {
@@ -825,6 +852,7 @@ int main(void)
         cmocka_unit_test(wide_motions),
         cmocka_unit_test(motions_of_tracks),
         cmocka_unit_test(states_of_scenes),
+        cmocka_unit_test(second_motion_of_a_wall),
         cmocka_unit_test(noise),
         cmocka_unit_test(few),
         cmocka_unit_test(least_percent),
