@@ -65,7 +65,13 @@ static void draw_findings(FILE *f, const findings_t *all)
     text(f, place(-1), TOP - 14.0, "middle", "#d55e00", "wrong");
     text(f, place(0), TOP - 14.0, "middle", "#222", "as calibrated");
     text(f, place(1), TOP - 14.0, "middle", "#d55e00", "wrong");
-    for (int i = 0; i < all->count; i++) draw_finding(f, &all->of[i], TOP + ROW * (i + 0.5));
+    int wrong = 0;
+    for (int i = 0; i < all->count; i++) {
+        draw_finding(f, &all->of[i], TOP + ROW * (i + 0.5));
+        wrong |= all->of[i].decision == FINDING_WRONG;
+    }
+    text(f, LEFT, TOP - 14.0, "start", colour[wrong ? FINDING_WRONG : FINDING_GOOD],
+         wrong ? "the calibration does not fit the recording" : "the calibration fits the recording");
 }
 
 static double clipped(double px) { return fmax(-LONGEST_PX, fmin(LONGEST_PX, GAIN * px)); }
@@ -157,7 +163,7 @@ static void draw_rates(FILE *f, const gathered_t *data, const gyro_fit_t *gyro, 
                 diagram_y(&p, rate_of(s)));
     }
     text(f, left, top + PANEL, "start", "#d55e00", "by the pictures");
-    text(f, left + 110.0, top + PANEL, "start", "#0072b2", "by the gyro, at the offset found");
+    if (data->samples) text(f, left + 110.0, top + PANEL, "start", "#0072b2", "by the gyro, at the offset found");
 }
 
 /** Difference of the rotations by the pictures and by the gyro, at offsets on both sides of the calibrated one. */

@@ -221,7 +221,8 @@ def row_faults(root, out):
         outside = value and not limits[0] < marks[at[0] - 4] < limits[1]
         if value and (verdict == "WRONG") != outside and verdict != "unknown":
             return f"{name}: mark at {marks[at[0] - 4]} of {limits}, {verdict} was printed"
-    return None
+    verdict = "the calibration fits the recording" if not any(r[-1] == "WRONG" for r in rows) else "the calibration does not fit the recording"
+    return None if verdict in out and [fill for _, _, text, fill in words if text == verdict] == [COLOUR["WRONG" if "not" in verdict else "good"]] else "no verdict"
 
 
 def distances(text, camera, colour):
