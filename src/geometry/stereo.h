@@ -527,18 +527,23 @@ VF_FN struct vf_pair_distance vf_stereo_distance(const struct vf_stereo_view *s,
                                ((float)y_q16 - middle_q16) / half_q16, disparity_px < -VF_PAIR_BEHIND_PX * step);
 }
 
-/** Offset of matches whose picture of camera 1 is that of the frame before, by the rotation since then, as in
- *  struct vf_pair_normal. late: out, [VF_PAIR_UNKNOWNS]; 0: the rotation is not known. */
-VF_FN void vf_stereo_late(const struct vf_stereo_view *s, float late[VF_PAIR_UNKNOWNS])
+/** Least sine of the angle between the baseline and camera 1's axis for vf_stereo_late(). */
+#define VF_STEREO_LATE_SIDE 0.5f
+
+/** Offset of matches if camera 1 has the picture of the frame before, by the rotation since then, to first order in the
+ *  position: too small by a third at the edge of a fisheye lens. late_px: out, as in struct vf_pair_normal; 0: the
+ *  rotation is unknown, or the baseline points ahead. */
+VF_FN void vf_stereo_late(const struct vf_stereo_view *s, float late_px[VF_PAIR_UNKNOWNS])
 {
     const struct vf_params *p = &s->ingest->params;
-    const float *epipole = s->geometry.pair.epipole, dt_s = p->rate_known ? (float)p->dt_ns * 1e-9f : 0.0f,
+    const float *e = s->geometry.pair.epipole, side = sqrtf(e[0] * e[0] + e[1] * e[1]),
+                scale = side < VF_STEREO_LATE_SIDE ? 0.0f : (float)p->dt_ns * 1e-9f / side,
                 half_px = 0.5f * (float)s->geometry.scale[1][0].width;
-    float turn[3];
-    vf_transform(s->geometry.pair.R, p->rate_radps, turn);
-    late[0] = dt_s * s->geometry.focal_px[1] * (epipole[0] * turn[0] + epipole[1] * turn[1]);
-    late[1] = -dt_s * half_px * epipole[0] * turn[2];
-    late[2] = -dt_s * half_px * epipole[1] * turn[2];
+    float w[3];
+    vf_transform(s->geometry.pair.R, p->rate_radps, w);
+    late_px[0] = scale * s->geometry.focal_px[1] * (e[0] * w[0] + e[1] * w[1]);
+    late_px[1] = -scale * half_px * (e[0] * w[2] + e[2] * w[0]);
+    late_px[2] = -scale * half_px * (e[1] * w[2] + e[2] * w[1]);
 }
 
 /** State of the camera pair in this frame, from the sums over its matches. */
@@ -548,7 +553,7 @@ VF_FN struct vf_pair_health vf_stereo_assess(const struct vf_stereo_view *s, con
                 centre_px = (float)s->tuning.rig_centre_mpx / 1000.0f;
     struct vf_pair_tuning t = {band_px * band_px * VF_PAIR_UNIFORM, centre_px * centre_px, {0.0f}};
     const struct vf_pair_health none = vf_pair_none();
-    vf_stereo_late(s, t.late);
+    vf_stereo_late(s, t.late_px);
     return vf_pair_assess(sum, s->bearing->count[s->parity],
                           s->freeze->frames[s->parity][0] || s->freeze->frames[s->parity][1], &t,
                           s->ingest->params.frame ? &s->stereo->pair[s->parity ^ 1] : &none);

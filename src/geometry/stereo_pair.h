@@ -8,9 +8,11 @@
  *         - SUSPECT: the scatter about the offset is that of a majority anywhere in the band of the search; scatter or
  *           offset differ from earlier frames by more than these explain; few matches; many beyond infinity; camera 1's
  *           pictures are a frame late
- *         - Late: the rotation since the frame before moves such matches off their lines. The log-likelihood ratio of
- *           the offsets, late and in time, is summed over frames, between 0 and VF_PAIR_LATE. Frames next to each
- *           other err alike: VF_PAIR_FRAMES of them count as one
+ *         - Late: a rotation since the frame before, about axes that move points across their lines, then shifts the
+ *           offset. The log-likelihood ratio of the offsets, late and in time, is summed over frames, between 0 and
+ *           VF_PAIR_LATE, and forgotten in VF_PAIR_LATE_FRAMES. A sum of n frames has the weight of n /
+ *           VF_PAIR_LATE_ALIKE, since errors of frames next to each other are correlated. Not seen: camera 0 late;
+ *           rotations along the lines alone; matches that the translation of fast flight moves out of the band
  * Exact   sums in integers; the rest in single precision in one order, quotients correctly rounded
  */
 #ifndef VF_STEREO_PAIR_H
@@ -39,7 +41,7 @@ struct vf_pair_health {
     float mean_scatter_px2;    /* running mean of scatter_px2 */
     float scatter_change2;     /* running mean of its squared change, relative to that mean */
     float shift_px2;           /* running mean square of the frame's offset less the running one [px^2] */
-    float late;                /* log-likelihood ratio of pictures of camera 1 that are a frame late, at least 0 */
+    float late;                /* sum of log-likelihood ratios: camera 1 a frame late or in time; 0..VF_PAIR_LATE */
     uint32_t is_late;          /* 1: `late` has reached VF_PAIR_LATE, and has not been 0 since */
     struct vf_pair_normal normal; /* running mean: its solution is the running offset */
 };
@@ -64,7 +66,11 @@ VF_FN struct vf_pair_health vf_pair_none(void) /* before the first frame, and of
 #define VF_PAIR_ALIKE 4.0f /* matches that err alike: a corner is on several levels, neighbours share its picture */
 #define VF_PAIR_PRIOR_FRAMES (2 * VF_PAIR_FRAMES) /* number of frames that the first variances count for */
 #define VF_PAIR_CHANGE2 0.0625f                   /* scatter_change2 at first: a quarter of the scatter */
-#define VF_PAIR_LATE 13.8f                        /* likelihood ratio of 10^6 */
+/* Camera 1 is late: sum of log-likelihood ratios, 10^6; correlated frames; frames after which it is forgotten, a minute
+ * at 30 Hz: a vehicle that has landed no longer turns */
+#define VF_PAIR_LATE 13.8f
+#define VF_PAIR_LATE_ALIKE 8.0f
+#define VF_PAIR_LATE_FRAMES 1800
 
 /** Distance of a match to its epipolar line. All 0: no match. */
 struct vf_pair_distance {
@@ -164,11 +170,12 @@ VF_FN struct vf_pair_frame vf_pair_frame_of(const struct vf_pair_sums *sum, cons
     return f;
 }
 
-/** Variances [px^2]: of positions anywhere in the band, stereo_band_px; of rig_centre_mpx, as far as it changes. */
+/** Inputs of the tests. Variances [px^2]: of positions anywhere in the band, stereo_band_px; of rig_centre_mpx, as far
+ *  as it changes. */
 struct vf_pair_tuning {
     float band_px2, centre_px2;
-    float
-        late[VF_PAIR_UNKNOWNS]; /* shift of a frame whose picture of camera 1 is that of the frame before; 0: unknown */
+    /* offset that this frame adds if camera 1 has the picture of the frame before; 0: unknown */
+    float late_px[VF_PAIR_UNKNOWNS];
 };
 
 /** Variance of an offset's mean square over the matches, by their number [px^2]. */
@@ -184,17 +191,17 @@ VF_FN float vf_pair_shift_variance(const struct vf_pair_frame *f, const struct v
     return reference->shift_px2 + VF_PAIR_ALIKE * vf_pair_samples(f, reference);
 }
 
-/** Sets whether camera 1 is late, after this frame. Frames whose expected shift is 0, or beyond the band of the search,
- *  do not tell. */
+/** Sets whether camera 1 is late, after this frame. Ignores frames whose expected shift is 0, or beyond the band of the
+ *  search. The variance is taken as if all of it were along that shift. */
 VF_FN void vf_pair_weigh_late(struct vf_pair_health *now, const struct vf_pair_frame *f, const struct vf_pair_tuning *t,
                               const struct vf_pair_health *reference)
 {
-    const float square = vf_pair_square(&f->normal, t->late);
-    float common = 0.0f;
-    if (!reference->frames || !(square > 0.0f && square <= t->band_px2)) return;
-    for (int i = 0; i < VF_PAIR_UNKNOWNS; i++) common += t->late[i] * vf_dot(f->normal.a[i], f->shift);
-    const float more = (common - 0.5f * square) / ((float)VF_PAIR_FRAMES * vf_pair_shift_variance(f, reference)),
-                late = now->late + more;
+    const float square = vf_pair_square(&f->normal, t->late_px);
+    float common = 0.0f, more = 0.0f;
+    for (int i = 0; i < VF_PAIR_UNKNOWNS; i++) common += t->late_px[i] * vf_dot(f->normal.a[i], f->shift);
+    if (reference->frames && square > 0.0f && square <= t->band_px2)
+        more = (common - 0.5f * square) / (VF_PAIR_LATE_ALIKE * vf_pair_shift_variance(f, reference));
+    const float late = now->late + more - VF_PAIR_LATE / (float)VF_PAIR_LATE_FRAMES;
     now->late = late > VF_PAIR_LATE ? VF_PAIR_LATE : late > 0.0f ? late : 0.0f;
     now->is_late = now->late >= VF_PAIR_LATE || (now->is_late && now->late > 0.0f);
 }

@@ -195,6 +195,7 @@ static void displaced(void **state)
 struct flight {
     struct scene scene;
     double turn_px, turn[3], lasting[3]; /* rotation of a frame as shifts, and its deviation; lasting errors [px] */
+    double lasts;                        /* correlation of lasting errors, and of rotations, from frame to frame */
     struct vf_pair_health pair;
 };
 
@@ -204,6 +205,7 @@ static void begin_flight(struct flight *f, double turn_px)
     memset(f, 0, sizeof *f);
     f->scene = s;
     f->turn_px = turn_px;
+    f->lasts = roll(2) ? 0.99 : 0.8;
     f->pair = vf_pair_none();
 }
 
@@ -214,9 +216,10 @@ static double fly(struct flight *f, int frame, int late)
     struct vf_pair_tuning t = tuning;
     struct scene now = f->scene;
     for (int k = 0; k < 3; k++) {
-        f->turn[k] = 0.9 * f->turn[k] + 0.44 * f->turn_px * normal();
-        f->lasting[k] = 0.8 * f->lasting[k] + 0.06 * normal();
-        t.late[k] = (float)f->turn[k];
+        const double rest = sqrt(1 - f->lasts * f->lasts);
+        f->turn[k] = f->lasts * f->turn[k] + rest * f->turn_px * normal();
+        f->lasting[k] = f->lasts * f->lasting[k] + rest * 0.1 * normal();
+        t.late_px[k] = (float)f->turn[k];
         now.c[k] += f->lasting[k] + (late ? f->turn[k] : 0.0);
     }
     now.matches = between(100, 400);
@@ -261,7 +264,66 @@ static void late(void **state)
     }
     print_message("    %d of %d named, after a sum of %.0f px^2, %d in time again; %d of 90000 frames wrong\n", named,
                   runs, mean_px2, gone, wrong);
-    assert_true(named == runs && mean_px2 < 30 && gone == runs && wrong == 0);
+    assert_true(named * 100 >= runs * 95 && mean_px2 < 30 && gone == runs && wrong == 0);
+}
+
+/** Once named, in time again, and the vehicle has landed: forgotten. */
+static void late_forgotten(void **state)
+{
+    int named = 0, most = 0;
+    (void)state;
+    shake(8);
+    for (int run = 0; run < 20; run++) {
+        struct flight f;
+        int frame = 0, after = 0;
+        begin_flight(&f, 1);
+        for (; frame < 60; frame++) (void)fly(&f, frame, 0);
+        for (; frame < 500 && !f.pair.is_late; frame++) (void)fly(&f, frame, 1);
+        named += f.pair.is_late != 0;
+        memset(f.turn, 0, sizeof f.turn);
+        f.turn_px = 0;
+        for (; after < 10000 && f.pair.is_late; after++) (void)fly(&f, ++frame, 0);
+        most = after > most ? after : most;
+    }
+    print_message("    %d of 20 named, forgotten after %d frames at most\n", named, most);
+    assert_true(named >= 18 && most <= VF_PAIR_LATE_FRAMES + 1);
+}
+
+/** The stage's own call: distances of a camera 1 that is late, as the rotation of the step says. */
+static void late_stage(void **state)
+{
+    static struct vf_ingest_memory ingest;
+    static struct vf_bearing_memory bearing;
+    static struct vf_freeze_memory freeze;
+    static struct vf_stereo_memory stereo;
+    struct vf_stereo_view s;
+    (void)state;
+    shake(9);
+    memset(&s, 0, sizeof s);
+    s.ingest = &ingest;
+    s.bearing = &bearing;
+    s.freeze = &freeze;
+    s.stereo = &stereo;
+    s.tuning.stereo_band_px = (int32_t)BAND_PX;
+    s.tuning.rig_centre_mpx = 150;
+    s.geometry.pair.epipole[0] = -1;
+    s.geometry.focal_px[1] = 400;
+    s.geometry.scale[1][0].width = 640;
+    for (int k = 0; k < 3; k++) s.geometry.pair.R[4 * k] = 1;
+    ingest.params.dt_ns = 30000000;
+    for (int i = 0; i < 2; i++) bearing.count[i][0] = bearing.count[i][1] = POINTS;
+    for (int frame = 0; frame < 300; frame++) {
+        const int late = frame >= 60;
+        const double rate = 0.1 * normal();
+        const struct scene now = {between(100, 400), 0, {late ? -400 * rate * 0.03 : 0, 0, 0}, 0.4, 0.1, 0};
+        const struct vf_pair_sums sum = sums_of(&now);
+        s.parity = frame & 1;
+        ingest.params.frame = (uint64_t)frame;
+        ingest.params.rate_radps[0] = (float)rate;
+        stereo.pair[s.parity] = vf_stereo_assess(&s, &sum);
+        REQUIRE(late || !stereo.pair[s.parity].is_late, "frame %d", frame);
+    }
+    assert_true(stereo.pair[1].is_late && stereo.pair[1].state == VFRONT_STEREO_SUSPECT);
 }
 
 /** The shift of a late camera 1 that the rotation predicts, against distances of points that turned: pairs in any
@@ -274,7 +336,7 @@ static void late_shift(void **state)
     for (int run = 0; run < 200; run++) {
         static struct vf_ingest_memory ingest;
         struct vf_stereo_view s;
-        const double f = 400, about = real(0, 6.3), from[3] = {cos(about), sin(about), 0.1 * normal()},
+        const double f = 400, about = real(0, 6.3), from[3] = {cos(about), sin(about), real(-0.35, 0.35)},
                      tilt[3] = {0.1 * normal(), 0.1 * normal(), 3 * normal()}, rate[3] = {normal(), normal(), normal()};
         double R[9], turn[9], w[3], epipole[3] = {from[0], from[1], from[2]};
         struct vf_pair_sums sum;
@@ -295,7 +357,6 @@ static void late_shift(void **state)
         s.geometry.scale[1][0].width = 640;
         s.geometry.scale[1][0].height = 480;
         ingest.params.dt_ns = 30000000;
-        ingest.params.rate_known = 1;
         rotation_of(w, turn);
         for (int i = 0; i < 400; i++) {
             const double x = real(-100, 100), y = real(-100, 100), ray[3] = {x / f, y / f, 1};
@@ -409,10 +470,16 @@ static void bounds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fit),         cmocka_unit_test(calibration_errors),
-        cmocka_unit_test(wrong_pairs), cmocka_unit_test(displaced),
-        cmocka_unit_test(late),        cmocka_unit_test(late_shift),
-        cmocka_unit_test(by_hand),     cmocka_unit_test(bounds),
+        cmocka_unit_test(fit),
+        cmocka_unit_test(calibration_errors),
+        cmocka_unit_test(wrong_pairs),
+        cmocka_unit_test(displaced),
+        cmocka_unit_test(late),
+        cmocka_unit_test(late_shift),
+        cmocka_unit_test(late_forgotten),
+        cmocka_unit_test(late_stage),
+        cmocka_unit_test(by_hand),
+        cmocka_unit_test(bounds),
     };
     return cmocka_run_group_tests_name("stereo_pair", tests, NULL, NULL);
 }

@@ -212,7 +212,7 @@ def print_bounds(t):
     """Without a fault: how often errors are beyond bounds of stated probabilities; separations over what bounds their variance."""
     n = np.array([line.split() for line in t["clean_bounds"]], float).sum(0)
     frames, beyond, members = n[0], n[1 : 1 + 3 * TAILS].reshape(TAILS, 3), n[1 + 3 * TAILS :].reshape(-1, 4)
-    print(f"\nWithout a fault: share of axes beyond the bound of a stated probability, by the formula of a level, {frames:.0f} frames of {len(t['seed'])} runs")
+    print(f"\nWithout a fault: share of axes beyond the bound of a stated probability, like a level by the result alone, {frames:.0f} frames of {len(t['seed'])} runs")
     print("(smaller probabilities than these are extrapolation)\n\na frame      position   attitude   velocity")
     for i, row in enumerate(beyond):
         print(f"10^-{i + 1}   {'':4}" + "".join(f"{x / (3 * frames):11.2e}" for x in row))
@@ -245,7 +245,8 @@ def summary(arguments, program, t):
     print_tables(t)
     print_untouched(t)
     print_clean(t)
-    print_bounds(t)
+    if "clean_bounds" in t.column:
+        print_bounds(t)
     print_worst(t)
     counts = print_regions(t, "", "With a fault, from its beginning on")
     print_regions(t, "clean_", "The same frames without the fault")

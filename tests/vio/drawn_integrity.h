@@ -161,8 +161,9 @@ static int diagram_bin(double v)
     return at < DIAGRAM_BINS ? (int)at : DIAGRAM_BINS - 1;
 }
 
-/** Bound of an axis by the formula of a level (src/nav/nav_level.h) for k deviations, by what a result has: its own
- *  deviation, and the other members' separations and deviations. */
+/** Bound of an axis for k deviations, like a level (src/nav/nav_level.h) but by what a result has alone: its own
+ *  deviation, and of each other member its separation and the larger deviation. Without what is kept of members that
+ *  began anew. */
 static double bound_of(const vfront_result_t *r, int axis, double k)
 {
     double bound = k * sqrt(r->nav.covariance[vf_nav_index(axis, axis)]);
@@ -185,8 +186,9 @@ static void bounds_add(const vfront_result_t *r, const double e[9])
     for (int member = 0; member < MEMBERS; member++) {
         const vfront_innovation_t *test = &r->innovation[VFRONT_TEST_NO_ACCEL + member];
         bounds.members[member] += test->variance[0] > 0;
-        for (int axis = 0; axis < 3 * KINDS && test->variance[0] > 0; axis++)
-            bounds.square[member][axis / 3] += test->value[axis] * test->value[axis] / test->variance[axis] / 3;
+        for (int axis = 0; axis < 3 * KINDS; axis++)
+            if (test->variance[axis] > 0)
+                bounds.square[member][axis / 3] += test->value[axis] * test->value[axis] / test->variance[axis] / 3;
     }
 }
 
