@@ -271,7 +271,7 @@ VF_FN struct vf_ego_rival vf_ego_rival_of(const struct vf_refined *best, const s
     }
     const float doubtless = (float)VF_EGO_LEAD * sqrtf((float)count),
                 lead = (float)(best->sum.score - other->sum.score);
-    rival.weight = (other->sum.score > 0) & (lead < doubtless) ? 1.0f - lead / doubtless : 0.0f;
+    rival.weight = other->sum.score > 0 && lead < doubtless ? 1.0f - lead / doubtless : 0.0f;
     return rival;
 }
 

@@ -172,7 +172,7 @@ def poselib_motion(scene):
 
 
 def report_drawn(bridge, first, count, with_poselib):
-    rows, peer = [Row(name, kind) for name in ("drawn", "moving") for kind in ("relative", "metric")], []
+    rows, peer = [Row(name, kind) for name in ("drawn", "moving") for kind in ("relative", "metric")], ([], [])
     for seed in range(first, first + count):
         scene = Scene(seed)
         relative, metric, _ = bridge.solve(scene.rows, scene.focal, frame=seed + 1)
@@ -181,13 +181,14 @@ def report_drawn(bridge, first, count, with_poselib):
             rows[2 * scene.moving + 1].add(metric, scene.R, scene.t)
         if with_poselib and relative.state == GOOD:
             R, t = poselib_motion(scene)
-            peer.append((angle(scene.R @ R.T), between(t, scene.t)))
+            peer[scene.moving].append((angle(scene.R @ R.T), between(t, scene.t)))
     for row in rows:
         row.print()
     failed = any(r.beyond() > 0.05 or r.beyond(2) > 0.01 or not r.rows for r in rows[:2])
-    if peer:
-        v = np.quantile(np.array(peer), (0.5, 0.9), axis=0)
-        print("PoseLib where relative is GOOD: rotation %.4f %.4f, direction %.3f %.3f" % (v[0, 0], v[1, 0], v[0, 1], v[1, 1]))
+    for row, errors_of in zip(rows[::2], peer):
+        if errors_of:
+            v = np.quantile(np.array(errors_of), (0.5, 0.9), axis=0)
+            print("%s, PoseLib where relative is GOOD: rotation %.4f %.4f, direction %.3f %.3f" % (row.name, v[0, 0], v[1, 0], v[0, 1], v[1, 1]))
     return failed
 
 
