@@ -199,6 +199,7 @@ class Flight:
 
     def __init__(self, programs, row, folder, seconds=20.0):
         self.row, self.folder, self.seconds, self.programs = row, pathlib.Path(folder), seconds, programs
+        self.back_m = 0.0 # 2 s after that message
         self.away_t = self.blind_s = 0.0 # when the companion was killed; from then to the first message of the next one
         self.off_m, self.own_m, self.is_resuming = 0.0, 0.0, False # the estimator's error now, and before the first message after a restart
         self.ekf_m = self.aim_m = self.yaw_deg = self.vision_m = 0.0
@@ -286,6 +287,8 @@ class Flight:
         self.is_resuming &= s["checked"] == 0
         if self.is_resuming:
             self.own_m, self.blind_s = self.off_m, s["t"] - self.away_t
+        if s["t"] < self.away_t + self.blind_s + 2.0:
+            self.back_m = self.off_m
         off = math.degrees(attitude.yaw + attitude.yawspeed * (s["t"] - self.stamp(attitude)) + self.frame[3]) - s["yaw"]
         self.yaw_deg = worse(self.yaw_deg, abs((off + 180) % 360 - 180))
         if self.aim:
@@ -581,7 +584,7 @@ def fly_row(programs, row, folder, instance=0, seconds=20.0):
     v = getattr(flight, "vision", None) or {"worst_m": 0, "worst_sigmas": 0, "age": [0, 0]}
     ratios = f"{' '.join(f'{r:.2f}' for r in log['ratio'])}; {log['lanes']}" if log else "no log"
     ends = f"; errors {' '.join(log['errors'])}" if log and log["errors"] else ""
-    own = f"; its own {flight.own_m:.2f} m off after {flight.blind_s:.2f} s without" if row.away else ""
+    own = f"; its own {flight.own_m:.2f} m off after {flight.blind_s:.2f} s without, {flight.back_m:.2f} m 2 s later" if row.away else ""
     if row.dock:
         own = f"; found after {flight.found_s:.2f} s, {flight.place_m:.2f} m and {flight.place_deg:.1f} degrees beside where it was"
     line = f"{row.name:36} {flight.ekf_m:8.2f} {flight.yaw_deg:6.1f} {flight.aim_m:8.2f} {v['worst_m']:7.2f} {v['worst_sigmas']:6.1f} {v['age'][0]:4.0f}-{v['age'][1]:<4.0f}  {ratios + ends:46} {'passed' if not why else 'FAILED: ' + why}{'; failsafe: ' + flight.failsafe if flight.failsafe else ''}{own}"
