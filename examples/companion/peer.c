@@ -7,7 +7,7 @@
 
 /* Values of MAVLink's enumerations. */
 enum { AUTOPILOT_ARDUPILOT = 3, AUTOPILOT_NONE = 8 };
-enum { COMMAND_MESSAGE_INTERVAL = 511, RESULT_ACCEPTED = 0, RESULT_IN_PROGRESS = 5 };
+enum { COMMAND_MESSAGE_INTERVAL = 511, COMMAND_MESSAGE = 512, RESULT_ACCEPTED = 0, RESULT_IN_PROGRESS = 5 };
 enum { AUTOPILOT_PX4 = 12, MODE_SAFETY_ARMED = 128 };
 enum { ESTIMATOR_POSITION = 8 | 16, ESTIMATOR_CONSTANT = 128 }; /* flags of both autopilots */
 enum { HIGHRES_IMU_RATES_AND_FORCES = 0x3f };                   /* bits of fields_updated: what is wanted of it */
@@ -268,6 +268,7 @@ int peer_receive(peer_t *p, const mavlink_message_t *m, uint64_t now_ns, imu_buf
         p->has_duplicate |= m->system == p->settings.system && m->component == PEER_COMPONENT;
         return 0;
     }
+    p->has_message = 1;
     switch (m->id) {
     case MAVLINK_HEARTBEAT: take_heartbeat(p, m, now_ns); return 0;
     case MAVLINK_TIMESYNC: return take_timesync(p, m, now_ns, out);
@@ -296,14 +297,14 @@ static void ask_time(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
     p->next_request_ns = now_ns + REQUEST_NS;
 }
 
-/** Request of a message at a rate. */
+/** Request of a message at a rate; of 0: once. */
 static void ask_message(const peer_t *p, uint32_t id, double hz, mavlink_message_t *out)
 {
     memset(out, 0, sizeof *out);
     out->id = MAVLINK_COMMAND_LONG;
-    out->as.command.command[0] = COMMAND_MESSAGE_INTERVAL;
+    out->as.command.command[0] = hz > 0.0 ? COMMAND_MESSAGE_INTERVAL : COMMAND_MESSAGE;
     out->as.command.param1[0] = (float)id;
-    out->as.command.param2[0] = (float)(1e6 / hz);
+    out->as.command.param2[0] = hz > 0.0 ? (float)(1e6 / hz) : 0.0f;
     out->as.command.target_system[0] = p->settings.system;
     out->as.command.target_component[0] = p->settings.component;
 }
@@ -329,6 +330,16 @@ static int ask_motion(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
     return n;
 }
 
+/** It sends already, as after a restart in flight: its heartbeat is not waited for a second. */
+static int ask_heartbeat(peer_t *p, uint64_t now_ns, mavlink_message_t *out)
+{
+    if (!p->has_message || now_ns < p->next_request_ns) return 0;
+    p->has_message = 0;
+    p->next_request_ns = now_ns + REQUEST_NS;
+    ask_message(p, MAVLINK_HEARTBEAT, 0.0, out);
+    return 1;
+}
+
 int peer_tick(peer_t *p, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES])
 {
     int n = 0;
@@ -338,7 +349,7 @@ int peer_tick(peer_t *p, uint64_t now_ns, mavlink_message_t out[PEER_MESSAGES])
         p->requested = p->answered = p->imu_id = 0;
         p->next_motion_ns = 0;
     }
-    if (!p->has_autopilot) return 0;
+    if (!p->has_autopilot) return ask_heartbeat(p, now_ns, out);
     if (now_ns >= p->next_request_ns) ask_time(p, now_ns, &out[n++]);
     const int silent = !p->imu_ns || now_ns > p->imu_ns + IMU_SILENCE_NS;
     if (p->settings.wants_imu && silent && now_ns >= p->next_interval_ns) ask_imu(p, now_ns, &out[n++]);

@@ -2,10 +2,10 @@
  *
  * The autopilot at the other end of a link: who it is, its clock, its pose, the IMU samples that it sends.
  *
- * It is answered: TIMESYNC. It is asked: TIMESYNC, ten times a second, and by SET_MESSAGE_INTERVAL, until they come,
- * ATTITUDE and LOCAL_POSITION_NED, of PX4 ESTIMATOR_STATUS, of ArduPilot EKF_STATUS_REPORT, and where its IMU is wanted
- * HIGHRES_IMU or, of ArduPilot, RAW_IMU. Messages of another system or component than the one configured are counted,
- * and nothing more.
+ * It is answered: TIMESYNC. It is asked: HEARTBEAT, where other messages come before; TIMESYNC, ten times a second; by
+ * SET_MESSAGE_INTERVAL, until they come, ATTITUDE and LOCAL_POSITION_NED, of PX4 ESTIMATOR_STATUS, of ArduPilot
+ * EKF_STATUS_REPORT, and where its IMU is wanted HIGHRES_IMU or, of ArduPilot, RAW_IMU. Messages of another system or
+ * component than the one configured are counted, and nothing more.
  *
  * Stamps are those of the companion's clock, with which TIMESYNC is answered, and the autopilot adds its own offset. It
  * can once it knows its offset: PX4 after 500 answers within 10 ms (src/lib/timesync), before which it takes the time
@@ -71,6 +71,7 @@ typedef struct peer {
     link_t link;
     uxrce_t uxrce;         /**< Of LINK_DDS. */
     int has_reader;        /**< 1: somebody reads it, likely PX4's agent. Set by the caller. */
+    int has_message;       /**< 1: any message of the autopilot came, and its heartbeat was not asked for since. */
     int has_autopilot;     /**< 1: a heartbeat of it came. */
     uint8_t autopilot;     /**< Its kind: 3 ArduPilot, 12 PX4. */
     int is_armed;          /**< 1: its motors may turn, by its last heartbeat. */

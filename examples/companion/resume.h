@@ -11,6 +11,9 @@
  * With sender_settings_t.is_north the yaw of the first state is that of ATTITUDE on the ground, too, and is waited for:
  * before vision's yaw is fused, so that vision is never aligned to itself. Later states go on as above.
  *
+ * ArduPilot in flight, where a checkpoint has its reset_counter, gets its own pose twice: for half a second with so
+ * large a deviation that velocity alone counts, by which its estimator finds most of what it drifted by; then for good.
+ *
  * An autopilot that is armed and sends no ATTITUDE, with nothing kept, is waited for.
  */
 #ifndef COMPANION_RESUME_H

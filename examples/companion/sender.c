@@ -139,7 +139,7 @@ static int send(sender_t *s, const vfront_nav_t *nav, const imu_buffer_t *sample
     odometry_of(&o, &s->frame, nav, &in);
     if (!is_sound(&o)) return fail(s, now_ns, out);
     if (!is_sure(s)) return be_unsure(s, &o, now_ns, out);
-    if (s->resets_due > 0) {
+    if (s->resets_due > 0 && !s->converged_ns) {
         s->reset_counter++;
         s->resets_due--;
     }
@@ -266,12 +266,18 @@ void sender_restart(sender_t *s)
 {
     memset(&s->frame, 0, sizeof s->frame);
     s->has_resets = s->has_state = 0;
+    s->converged_ns = 0;
     if (!s->resets_due) s->resets_due = 1;
 }
 
 int sender_needs_start(const sender_t *s, const vfront_nav_t *nav)
 {
-    return state_is_valid(nav->state) && (!s->frame.is_set || !is_sure(s));
+    const int has_converged = s->converged_ns && nav->t_ns >= s->converged_ns;
+    return state_is_valid(nav->state) && (!s->frame.is_set || !is_sure(s) || has_converged);
 }
 
-void sender_resume(sender_t *s, const odometry_start_t *start) { odometry_resume(&s->frame, start); }
+void sender_resume(sender_t *s, const odometry_start_t *start, uint64_t converged_ns)
+{
+    odometry_resume(&s->frame, start);
+    s->converged_ns = converged_ns;
+}

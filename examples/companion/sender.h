@@ -59,6 +59,7 @@ typedef struct sender {
     uint32_t nav_resets;                     /**< reset_counter of the last state. */
     uint8_t reset_counter;                   /**< Of messages. */
     int resets_due;                          /**< Messages to come in which it rises by one each. */
+    uint64_t converged_ns;                   /**< Of sender_resume(); 0: its pose is for good. */
     uint64_t stamp_ns;                       /**< Time of the last message; later ones follow. */
     uint64_t sent, failures, carried, stale; /**< Messages by kind; states that came too late. */
 } sender_t;
@@ -89,7 +90,8 @@ void sender_restart(sender_t *sender);
 /** 1: sender_resume() is to come before this state, a first one or one after a start with an uncertain yaw. */
 int sender_needs_start(const sender_t *sender, const vfront_nav_t *nav);
 
-/** The next state has this pose. */
-void sender_resume(sender_t *sender, const odometry_start_t *start);
+/** The next state has this pose. converged_ns: time from which on it needs another, until which reset_counter stays as
+ *  it was; 0: none. */
+void sender_resume(sender_t *sender, const odometry_start_t *start, uint64_t converged_ns);
 
 #endif

@@ -92,6 +92,7 @@ struct vehicle {
     mavlink_parser_t parser;
     uint32_t odometry;
     int quality, counter;
+    double vision[4];              /* last ODOMETRY: x, y, z [m], yaw [rad] */
     double age_min_ms, age_max_ms; /* of ODOMETRY as it reaches the autopilot, since the command mark */
 };
 
@@ -347,6 +348,10 @@ static void look(struct vehicle *v, const uint8_t *content, size_t bytes)
         v->odometry++;
         v->quality = m.as.odometry.quality[0];
         v->counter = m.as.odometry.reset_counter[0];
+        v->vision[0] = (double)*m.as.odometry.x;
+        v->vision[1] = (double)*m.as.odometry.y;
+        v->vision[2] = (double)*m.as.odometry.z;
+        v->vision[3] = truth_yaw(m.as.odometry.q);
         v->age_min_ms = fmin(v->age_min_ms, age_ms);
         v->age_max_ms = fmax(v->age_max_ms, age_ms);
         truth_compare(&v->truth, &m, &v->errors);
@@ -429,14 +434,15 @@ static void answer(const struct vehicle *v, const char *word)
     printf("{\"word\": \"%s\", \"t\": %.3f, \"p\": [%.4f, %.4f, %.4f], \"v\": [%.4f, %.4f, %.4f], \"yaw\": %.3f, "
            "\"tilt\": %.2f, \"floor\": %d, \"touch\": %.3f, \"companion\": %d, \"serial\": %d, \"restarts\": %d, "
            "\"odometry\": %" PRIu32 ", \"quality\": %d, \"counter\": %d, \"age\": [%.2f, %.2f], \"checked\": %" PRIu32
-           ", \"worst_m\": %.4f, \"worst_deg\": %.3f, \"worst_sigmas\": %.3f, \"sigma_m\": %.4f, \"lost\": %" PRIu64
-           "}\n",
+           ", \"vision\": [%.4f, %.4f, %.4f, %.5f], \"worst_m\": %.4f, \"worst_deg\": %.3f, \"worst_sigmas\": %.3f, "
+           "\"sigma_m\": %.4f, \"lost\": %" PRIu64 "}\n",
            word, (double)v->now_ns * 1e-9, a->p_m[0], -a->p_m[1], AIRFRAME_LEGS_M - a->p_m[2], a->v_mps[0],
            -a->v_mps[1], -a->v_mps[2], -DEGREES * atan2(a->R_world_body[3], a->R_world_body[0]),
            DEGREES * acos(fmax(-1.0, fmin(1.0, a->R_world_body[8]))), a->is_on_floor, a->touch_mps, v->has_companion,
            v->serial_fd >= 0, v->physics.restarts, v->odometry, v->quality, v->counter,
-           v->age_min_ms < 1e6 ? v->age_min_ms : 0.0, v->age_max_ms, e->messages, e->worst_m, DEGREES * e->worst_rad,
-           e->worst_sigmas, e->sigma_m, v->up.lost + v->down.lost);
+           v->age_min_ms < 1e6 ? v->age_min_ms : 0.0, v->age_max_ms, e->messages, v->vision[0], v->vision[1],
+           v->vision[2], v->vision[3], e->worst_m, DEGREES * e->worst_rad, e->worst_sigmas, e->sigma_m,
+           v->up.lost + v->down.lost);
     fflush(stdout);
 }
 

@@ -46,17 +46,22 @@ static void begin_frame(truth_t *t, uint64_t t_ns)
     t->yaw_rad = t->at[i].yaw_rad;
 }
 
+double truth_yaw(const mavlink_f32 q[4])
+{
+    const double w = (double)q[0], x = (double)q[1], y = (double)q[2], z = (double)q[3];
+    return atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z));
+}
+
 void truth_compare(truth_t *t, const mavlink_message_t *m, truth_errors_t *errors)
 {
-    const mavlink_f32 *q = m->as.odometry.q, *P = m->as.odometry.pose_covariance;
+    const mavlink_f32 *P = m->as.odometry.pose_covariance;
     const double position_m[3] = {(double)*m->as.odometry.x, (double)*m->as.odometry.y, (double)*m->as.odometry.z};
-    const double w = (double)q[0], x = (double)q[1], y = (double)q[2], z = (double)q[3];
     const double variance[4] = {(double)P[0], (double)P[6], (double)P[11], (double)P[20]};
     const uint64_t t_ns = m->as.odometry.time_usec[0] * 1000u;
     double square = 0.0, error[4];
     if (m->as.odometry.quality[0] <= 0) return;
     begin_frame(t, t_ns);
-    if (!truth_error(t, t_ns, position_m, atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)), error)) return;
+    if (!truth_error(t, t_ns, position_m, truth_yaw(m->as.odometry.q), error)) return;
     for (int k = 0; k < 4; k++) {
         const double sigma = sqrt(variance[k]);
         if (k < 3) square += error[k] * error[k];

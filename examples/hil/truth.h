@@ -39,6 +39,9 @@ void truth_add(truth_t *truth, const airframe_t *airframe, uint64_t t_ns);
 /** Errors of a position, x forward, y right, z down, and of a yaw at a time. 0: no truth of that time. */
 int truth_error(const truth_t *truth, uint64_t t_ns, const double position_m[3], double yaw_rad, double error[4]);
 
+/** Yaw of w, x, y, z [rad]. */
+double truth_yaw(const mavlink_f32 q[4]);
+
 /** Error of a message of ODOMETRY, added to `errors`. */
 void truth_compare(truth_t *truth, const mavlink_message_t *message, truth_errors_t *errors);
 

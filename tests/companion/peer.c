@@ -314,6 +314,36 @@ static void test_requests(void **state)
     assert_int_equal(serve(t + 1600 * MS), 3); /* a second of silence */
 }
 
+/** Its heartbeat is asked for, ten times a second, while other messages of it come before. */
+static void test_heartbeat(void **state)
+{
+    uint64_t t = 1000 * MS;
+    int requests = 0;
+    (void)state;
+    begin(0);
+    assert_int_equal(peer_tick(&peer, t, out), 0); /* nothing is heard */
+    mavlink_message_t other = from_autopilot(MAVLINK_ATTITUDE);
+    other.system = 2;
+    take(&other, t);
+    assert_int_equal(peer_tick(&peer, t, out), 0);
+    for (int i = 0; i < 25; i++, t += 20 * MS) {
+        move(t);
+        if (!peer_tick(&peer, t, out)) continue;
+        assert_true(out[0].id == MAVLINK_COMMAND_LONG && out[0].as.command.command[0] == 512);
+        assert_true(out[0].as.command.param1[0] == 0.0f && out[0].as.command.param2[0] == 0.0f);
+        assert_true(out[0].as.command.target_system[0] == 1 && out[0].as.command.target_component[0] == 1);
+        requests++;
+    }
+    assert_int_equal(requests, 5);
+    assert_int_equal(peer_tick(&peer, t + 1000 * MS, out), 1); /* for what came after the last request */
+    assert_int_equal(peer_tick(&peer, t + 2000 * MS, out), 0);
+    heartbeat(3, t);
+    for (int i = 0; i < 20; i++, t += 50 * MS) {
+        move(t);
+        for (int k = peer_tick(&peer, t, out); k > 0; k--) assert_int_not_equal(out[k - 1].as.command.command[0], 512);
+    }
+}
+
 static void test_motion(void **state)
 {
     mavlink_message_t m = from_autopilot(MAVLINK_ATTITUDE);
@@ -415,6 +445,7 @@ int main(void)
                                        cmocka_unit_test(test_highres),
                                        cmocka_unit_test(test_raw),
                                        cmocka_unit_test(test_requests),
+                                       cmocka_unit_test(test_heartbeat),
                                        cmocka_unit_test(test_motion),
                                        cmocka_unit_test(test_motion_stamps),
                                        cmocka_unit_test(test_random)};

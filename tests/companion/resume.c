@@ -81,6 +81,7 @@ static void test_autopilot(void **state)
 {
     (void)state;
     begin(1);
+    peer[0].autopilot = 12;                  /* of PX4: at once for good */
     for (uint64_t t = 200; t > 0; t -= 50) { /* the state is older than the newest sample, and than the link is fast */
         attitude(&peer[0], STATE_NS - t * MS + 20u * MS, 1.0f - 0.001f * (float)t, 0.5f);
         position(&peer[0], STATE_NS - t * MS + 20u * MS, 5.0f - 0.001f * (float)t, 2.0f);
@@ -106,6 +107,40 @@ static void test_autopilot(void **state)
     nav.state = VFRONT_NAV_LOST;
     sender.frame.is_set = 0;
     assert_int_equal(resume_sender(&sender, peer, 2, &kept, &nav), RESUME_NOT_NEEDED);
+}
+
+/** ArduPilot in flight: for half a second its own pose of a large deviation and the reset_counter that it knows, then
+ *  the pose that it has by then. Without a checkpoint at once for good. */
+static void test_converges(void **state)
+{
+    mavlink_message_t out[SENDER_MESSAGES];
+    (void)state;
+    begin(1);
+    sender.settings = (sender_settings_t){.rate_hz = 50.0, .T_body_imu = pose_identity};
+    sender_follow(&sender, 40);
+    for (int i = 0; i < 15; i++) nav.covariance[odometry_index(15, i, i)] = 1e-6;
+    for (int frame = 0; frame < 30; frame++, nav.t_ns += 50u * MS) {
+        const int is_silent = frame > 8 && frame < 13; /* of an old pose: it is waited for, the kept one is older */
+        if (!is_silent) attitude(&peer[0], nav.t_ns, 0.5f, 0.0f);
+        if (!is_silent) position(&peer[0], nav.t_ns, frame < 5 ? 5.0f : 5.5f, 0.0f);
+        nav.t_ns += is_silent ? 250u * MS : 0;
+        const resume_origin_t origin = resume_sender(&sender, peer, 2, &kept, &nav);
+        assert_int_equal(origin, frame == 0 || frame == 13 ? RESUME_AUTOPILOT : RESUME_NOT_NEEDED);
+        assert_int_equal(sender_state(&sender, &nav, &samples, nav.t_ns, out), 1);
+        const int has_converged = frame >= 13;
+        assert_true(is_near((double)out[0].as.odometry.x[0], has_converged ? 5.5 : 5.0));
+        assert_true(has_converged ? out[0].as.odometry.pose_covariance[0] < 1.0f
+                                  : out[0].as.odometry.pose_covariance[0] > 99.0f);
+        assert_int_equal(out[0].as.odometry.reset_counter[0], frame < 13 ? 40 : frame == 13 ? 41 : 42);
+    }
+    begin(1);
+    attitude(&peer[0], STATE_NS, 0.5f, 0.0f);
+    position(&peer[0], STATE_NS, 5.0f, 0.0f);
+    assert_true(resumed(RESUME_AUTOPILOT, NULL)->sigma_m[0] < 1.0 && !sender.converged_ns);
+    begin(0); /* on the ground nothing drifted */
+    attitude(&peer[0], STATE_NS, 0.5f, 0.0f);
+    position(&peer[0], STATE_NS, 5.0f, 0.0f);
+    assert_true(resumed(RESUME_AUTOPILOT, &kept)->sigma_m[0] < 1.0 && !sender.converged_ns);
 }
 
 /** Rates are about the body's axes: in a bank of 60 degrees the pitch rate turns the nose. */
@@ -212,7 +247,7 @@ static void test_checkpoint(void **state)
     sender.settings = (sender_settings_t){.rate_hz = 50.0, .T_body_imu = flu};
     assert_false(resume_checkpoint(&k, &sender));
     sender_follow(&sender, 40);
-    sender_resume(&sender, &start);
+    sender_resume(&sender, &start, 0);
     for (int i = 0; i < 15; i++) nav.covariance[odometry_index(15, i, i)] = 1e-6;
     nav.velocity_mps[0] = 1.0; /* forward, while it turns to the right */
     const vfront_imu_t turn = {.t_ns = STATE_NS, .gyro_rad_s = {0.0, 0.0, -0.7}, .accel_m_s2 = {0.0, 0.0, 9.81}};
@@ -228,9 +263,9 @@ static void test_checkpoint(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_autopilot), cmocka_unit_test(test_banked),
-                                       cmocka_unit_test(test_accuracy),  cmocka_unit_test(test_kept),
-                                       cmocka_unit_test(test_nothing),   cmocka_unit_test(test_north),
-                                       cmocka_unit_test(test_checkpoint)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_autopilot), cmocka_unit_test(test_converges),
+                                       cmocka_unit_test(test_banked),    cmocka_unit_test(test_accuracy),
+                                       cmocka_unit_test(test_kept),      cmocka_unit_test(test_nothing),
+                                       cmocka_unit_test(test_north),     cmocka_unit_test(test_checkpoint)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

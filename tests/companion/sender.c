@@ -271,7 +271,7 @@ static void test_restart(void **state)
     sender_follow(&sender, 254);
     assert_false(sender_needs_start(&sender, &none));
     assert_true(sender_needs_start(&sender, &nav));
-    sender_resume(&sender, &start);
+    sender_resume(&sender, &start, 0);
     assert_int_equal(state_at(1000u * MS, VFRONT_NAV_GOOD), 1);
     assert_int_equal(out[0].as.odometry.reset_counter[0], 255);
     assert_true(fabsf(out[0].as.odometry.x[0] - 5.0f) < 1e-6f && fabsf(out[0].as.odometry.z[0] + 7.0f) < 1e-6f);
@@ -317,7 +317,7 @@ static void test_uncertain_yaw(void **state)
     unsure.sigma_yaw_rad = 1.01 * ODOMETRY_YAW_SIGMA_MAX_RAD;
     begin();
     sender_follow(&sender, 7);
-    sender_resume(&sender, &unsure);
+    sender_resume(&sender, &unsure, 0);
     assert_int_equal(state_at(1000u * MS, VFRONT_NAV_GOOD), 1);
     assert_int_equal(out[0].as.odometry.quality[0], -1);
     assert_int_equal(out[0].as.odometry.reset_counter[0], 7);
@@ -327,7 +327,7 @@ static void test_uncertain_yaw(void **state)
         assert_true(sender_needs_start(&sender, &nav));
         assert_int_equal(state_at(nav.t_ns, VFRONT_NAV_GOOD) + ticks(nav.t_ns + LAG_NS, nav.t_ns + 33u * MS), 0);
     }
-    sender_resume(&sender, &start);
+    sender_resume(&sender, &start, 0);
     assert_int_equal(state_at(2000u * MS, VFRONT_NAV_GOOD), 1);
     assert_int_equal(out[0].as.odometry.quality[0], 80);
     assert_int_equal(out[0].as.odometry.reset_counter[0], 8);

@@ -88,6 +88,7 @@ class Peer:
         self.udp.settimeout(60)
         self.ports = [Serial(), Serial()]
         self.pwm, self.count, self.t, self.begin = [1000] * 16, 0, 0.0, None
+        self.yaw, self.turn = 0.0, 0.0 # the truth; its part that is the local frame's
         self.mode, self.is_armed, self.target, self.vision = STABILIZE, False, None, None
         self.next = {"beat": 0.0, "pose": 0.0, "status": 0.0}
 
@@ -100,6 +101,7 @@ class Peer:
         if m.frame_id != 20 or m.child_frame_id != 12 or m.quality <= 0 or not all(map(math.isfinite, (m.x, m.y, m.z, *m.q, m.vx, m.vy, m.vz))):
             return
         R = rotation(*m.q)
+        self.turn = self.yaw - math.atan2(R[1][0], R[0][0])
         self.vision = {"t": self.t, "p": [m.x, m.y, m.z], "v": of(R, (m.vx, m.vy, m.vz)), "yaw": math.atan2(R[1][0], R[0][0])}
 
     def obey(self, port, m):
@@ -111,6 +113,8 @@ class Peer:
         elif m.command == mav.MAV_CMD_COMPONENT_ARM_DISARM:
             ok = self.has_position() and self.mode == GUIDED
             self.is_armed |= ok
+        elif m.command == mav.MAV_CMD_REQUEST_MESSAGE and m.param1 == mav.MAVLINK_MSG_ID_HEARTBEAT:
+            self.next["beat"] = self.t
         elif m.command == mav.MAV_CMD_NAV_TAKEOFF:
             ok = self.is_armed
             if ok:
@@ -139,7 +143,7 @@ class Peer:
             out.append(mav.MAVLink_ekf_status_report_message(mav.EKF_ATTITUDE | (mav.EKF_VELOCITY_HORIZ | mav.EKF_POS_HORIZ_REL) * self.has_position(), 0.1, 0.1, 0.1, 0, 0))
         if self.t >= self.next["pose"]:
             self.next["pose"] = self.t + 0.05
-            out.append(mav.MAVLink_attitude_message(ms, *euler, *gyro))
+            out.append(mav.MAVLink_attitude_message(ms, *euler[:2], euler[2] - self.turn, *gyro))
             if self.has_position():
                 late = self.t - self.vision["t"]
                 out.append(mav.MAVLink_local_position_ned_message(ms, *[p + v * late for p, v in zip(self.vision["p"], self.vision["v"])], *self.vision["v"]))
@@ -157,11 +161,13 @@ class Peer:
         if self.mode == GUIDED and self.vision and self.t - self.vision["t"] > 1.0:
             self.mode = LAND
         v = state["velocity"]
-        yaw = math.atan2(R[1][0], R[0][0])
+        yaw = self.yaw
         if self.mode == GUIDED and self.target:
             late = self.t - self.vision["t"]
             a = [s + 2.5 * max(-1.5, min(1.5, p - q - w * late)) + 3.0 * (u - w) for s, p, q, u, w in
                  zip(self.target["a"], self.target["p"], self.vision["p"], self.target["v"], self.vision["v"])]
+            c, s = math.cos(self.turn), math.sin(self.turn)
+            a[:2] = c * a[0] - s * a[1], s * a[0] + c * a[1]
             yaw += math.remainder(self.target["yaw"] - self.vision["yaw"], math.tau)
         elif self.mode == LAND:
             a = [-1.5 * v[0], -1.5 * v[1], 3.0 * (0.5 - v[2])]
@@ -191,11 +197,12 @@ class Peer:
             state = json.loads(self.udp.recv(4096))
             self.begin = self.begin if self.begin is not None else state["timestamp"]
             self.t = state["timestamp"] - self.begin
+            R = rotation(*state["quaternion"])
+            self.yaw = math.atan2(R[1][0], R[0][0])
             for port in self.ports:
                 self.serve(port)
-            R = rotation(*state["quaternion"])
             self.control(state, R)
-            self.report((math.atan2(R[2][1], R[2][2]), -math.asin(max(-1, min(1, R[2][0]))), math.atan2(R[1][0], R[0][0])), state["imu"]["gyro"])
+            self.report((math.atan2(R[2][1], R[2][2]), -math.asin(max(-1, min(1, R[2][0]))), self.yaw), state["imu"]["gyro"])
 
 
 peer = Peer()

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A real autopilot in the loop: ArduCopter's firmware in software, the companion, and sitl-vehicle, each a process, in lock step.
 
-    tests/hil/sitl.py build/sitl-vehicle build/companion --sitl path/to/arducopter [--rows "clean|4 m/s"] [--seconds 20] [--jobs 1] [--full NAME] [--keep FOLDER]
-    tests/hil/sitl.py build/sitl-vehicle build/companion --peer        # json_peer.py in the firmware's place: one short flight, and what must fail
+    tests/hil/sitl.py build/sitl-vehicle build/companion build/config/map/companion --sitl path/to/arducopter [--rows "clean|4 m/s"] [--seconds 20] [--jobs 1] [--full NAME] [--keep FOLDER]
+    tests/hil/sitl.py build/sitl-vehicle build/companion build/config/map/companion --peer        # json_peer.py in the firmware's place: one short flight, and what must fail
 
 Everything is told the firmware by MAVLink, as a ground station does it: mode, arming with all checks on, take-off, set points, landing. GPS and compass
 are off; the companion's ODOMETRY is the only source of position and yaw. Each row is a flight: 3 s of hover, its fault while a figure of eight is
@@ -42,6 +42,7 @@ LIGHT = ["--set", "select_points=300", "--set", "ego_hypotheses=64", "--set", "e
 GUIDED, LAND = 4, 9  # ArduCopter's modes
 FRAMES = 600         # of a fault: 20 s
 HEIGHT_M = 1.3
+YAW_DEG = 5.0        # most that the estimator is turned
 EIGHT_S = 8.0        # of one figure of eight
 MIDDLE = (1.0, -1.0) # of it, north and east [m]
 
@@ -65,9 +66,9 @@ def start(words, **more):
 class Row:
     """A flight: what is wrong in it, and what may follow."""
 
-    def __init__(self, name, fault=None, on=0, of=0, words=(), parm=(), lost=False, fly="eight", away=None, hover=False, dead=0, keep=True, reboot=False, ekf_m=0.3, aim_m=1.0):
+    def __init__(self, name, fault=None, on=0, of=0, words=(), parm=(), lost=False, fly="eight", away=None, hover=False, dead=0, keep=True, reboot=False, dock=0, ekf_m=0.3, aim_m=1.0):
         self.name, self.fault, self.on, self.of, self.words, self.parm, self.lost, self.fly = name, fault, on, of, list(words), dict(parm), lost, fly
-        self.away, self.hover, self.dead, self.keep, self.reboot = away, hover, dead, keep, reboot # away: (at s, for s) of a restart; dead: s without a companion
+        self.away, self.hover, self.dead, self.keep, self.reboot, self.dock = away, hover, dead, keep, reboot, dock # away: (at s, for s) of a restart; dead: s without a companion; dock: s that it rests after a landing, without one
         self.ekf_m, self.aim_m = ekf_m, aim_m # most that the estimator is beside the truth, and the vehicle beside its set point
 
     def script(self, frames=FRAMES):
@@ -94,10 +95,12 @@ ROWS = [
     Row("gyro stuck, 30 in 90", "gyro stuck", 30, 90), Row("gyro with a bias of 0.3 rad/s", "gyro bias 0.3 -0.3 0.3", lost=True), Row("link loses 30 %", "link loss 30"),
     *[Row(f"latency {ms} ms, VISO_DELAY_MS {10 + ms}", words=("--latency", str(ms)), parm={"VISO_DELAY_MS": 10 + ms}) for ms in (0, 20, 60)],
     *[Row(f"latency {ms} ms, VISO_DELAY_MS 10", words=("--latency", str(ms))) for ms in (20, 60)],
+    Row("SERIAL1_BAUD 57600 over TCP", parm={"SERIAL1_BAUD": 57}), # it takes 44 ms a message off, which TCP does not need
     *restarts(),
     Row("motion blur, exposure of 16 ms", words=("--blur", "16")), Row("focal length 1 % too large", words=("--wrong", "1,0")), Row("cameras turned by 0.5 degrees", words=("--wrong", "0,0.5")),
     Row("companion's clock fast by 200 ppm", words=("--ppm", "200")), Row("accelerometer off by 0.3 m/s^2", words=("--accel", "0.3"), ekf_m=0.4),
-    Row("4 m/s", words=("--hall", "14"), fly="sprint"), Row("reboot of the autopilot on the ground", reboot=True), Row("companion killed for 10 s", dead=10.0, lost=True, hover=True),
+    Row("4 m/s", words=("--hall", "14"), fly="sprint", aim_m=1.6), Row("reboot of the autopilot on the ground", reboot=True), Row("companion killed for 10 s", dead=10.0, lost=True, hover=True),
+    *[Row(f"docked restart{', file' if keep else ''}, map", dock=15.0, keep=keep) for keep in (False, True)],
 ]
 
 
@@ -196,13 +199,20 @@ class Flight:
 
     def __init__(self, programs, row, folder, seconds=20.0):
         self.row, self.folder, self.seconds, self.programs = row, pathlib.Path(folder), seconds, programs
+        self.back_m = 0.0 # 2 s after that message
+        self.away_t = self.blind_s = 0.0 # when the companion was killed; from then to the first message of the next one
         self.off_m, self.own_m, self.is_resuming = 0.0, 0.0, False # the estimator's error now, and before the first message after a restart
         self.ekf_m = self.aim_m = self.yaw_deg = self.vision_m = 0.0
         self.aim, self.yaw, self.beats, self.is_judged = None, 0.0, 0.0, False
         self.boot_s = self.floor = 0.0 # vehicle's time of the firmware's start; z where it stood
         self.silences, self.patience = 0, 20 # of 3 s each
+        self.frame = (0.0, 0.0, 0.0, 0.0) # of the local frame in the map, which is that of the truth: x, y, z, yaw
+        self.found_s = self.place_m = self.place_deg = math.inf # after a docked restart: found in the map; then beside where it was
         self.events, self.failsafe, self.counters = [], "", [] # (time, what is done then); what the firmware did by itself; reset_counter before and after restarts
         self.output = (self.folder / "companion.log").open("w")
+        self.mission = socket.socket(socket.AF_INET, socket.SOCK_DGRAM) # a mission computer, at the link of the map
+        self.mission.bind(("127.0.0.1", 0))
+        self.mission.setblocking(False)
         self.vehicle = self.firmware = self.companion = self.said = None
 
     def begin(self, instance):
@@ -236,12 +246,14 @@ class Flight:
 
     def start_companion(self):
         keep = ["--keep", str(self.folder / "keep")] if self.row.keep else []
-        self.companion = start([self.programs["companion"], "--source", f"sim:127.0.0.1:{self.ports['cameras']}", "--link", f"tcp:127.0.0.1:{self.ports['links']}",
-                                           "--origin", "47.4,8.5,400", "--quiet", *keep, *LIGHT], stdout=self.output, stderr=self.output)
+        if self.row.dock:
+            keep += ["--map", str(self.folder / "map"), "--map-link", f"udp:127.0.0.1:{self.mission.getsockname()[1]}"]
+        self.companion = start([self.programs["map" if self.row.dock else "companion"], "--source", f"sim:127.0.0.1:{self.ports['cameras']}", "--link", f"tcp:127.0.0.1:{self.ports['links']}",
+                                           "--origin", "47.4,8.5,400", "--quiet", *keep, *([] if self.row.dock else LIGHT)], stdout=self.output, stderr=self.output)
         self.vehicle.do("companion")
 
-    def kill_companion(self):
-        self.companion.send_signal(signal.SIGKILL)
+    def kill_companion(self, by=signal.SIGKILL):
+        self.companion.send_signal(by)
         self.companion.wait()
         self.vehicle.do("part")
 
@@ -255,6 +267,7 @@ class Flight:
             ms = max(1, min(ms, round(1e3 * (self.events[0][0] - self.said["t"]))))
         self.said = s = self.vehicle.do(f"run {ms}")
         self.ground.read()
+        self.read_map()
         self.silences = self.silences + 1 if s["word"] == "silent" else 0
         if self.silences > self.patience:
             raise Crash(f"the firmware is silent at {s['t']:.1f} s")
@@ -269,15 +282,43 @@ class Flight:
     def judge(self, s):
         at, attitude = self.ground.got["LOCAL_POSITION_NED"], self.ground.got["ATTITUDE"]
         late = s["t"] - self.stamp(at)
-        self.off_m = math.dist([p - v * late for p, v in zip(s["p"], s["v"])], (at.x, at.y, at.z - self.floor))
+        self.off_m = math.dist([p - v * late for p, v in zip(s["p"], s["v"])], self.in_map((at.x, at.y, at.z - self.floor)))
         self.ekf_m = worse(self.ekf_m, self.off_m)
         self.is_resuming &= s["checked"] == 0
         if self.is_resuming:
-            self.own_m = self.off_m
-        off = math.degrees(attitude.yaw + attitude.yawspeed * (s["t"] - self.stamp(attitude))) - s["yaw"]
+            self.own_m, self.blind_s = self.off_m, s["t"] - self.away_t
+        if s["t"] < self.away_t + self.blind_s + 2.0:
+            self.back_m = self.off_m
+        off = math.degrees(attitude.yaw + attitude.yawspeed * (s["t"] - self.stamp(attitude)) + self.frame[3]) - s["yaw"]
         self.yaw_deg = worse(self.yaw_deg, abs((off + 180) % 360 - 180))
         if self.aim:
             self.aim_m = worse(self.aim_m, math.dist(s["p"], self.aim))
+
+    # ---- the local frame in the map ----------------------------------------------------------------------------------------------------
+
+    def read_map(self):
+        try:
+            while data := self.mission.recv(4096):
+                for m in mav.MAVLink(None).parse_buffer(data) or []:
+                    if m.get_type() == "LOCAL_POSITION_NED_SYSTEM_GLOBAL_OFFSET":
+                        self.frame = (m.x, m.y, m.z, m.yaw)
+        except BlockingIOError:
+            pass
+
+    def turned(self, v, over):
+        """A vector of the local frame in the map; over -1: one of the map in the local frame."""
+        c, s = math.cos(self.frame[3]), over * math.sin(self.frame[3])
+        return c * v[0] - s * v[1], s * v[0] + c * v[1], v[2]
+
+    def in_map(self, p):
+        return tuple(a + b for a, b in zip(self.turned(p, 1), self.frame))
+
+    def in_local(self, p):
+        return self.turned([a - b for a, b in zip(p, self.frame)], -1)
+
+    def place(self):
+        """Position and yaw in the map by vision alone."""
+        return self.in_map(self.said["vision"][:3]), self.said["vision"][3] + self.frame[3]
 
     def stamp(self, message):
         """Vehicle's time of a message's stamp."""
@@ -299,12 +340,12 @@ class Flight:
         return self.ground.mode != GUIDED
 
     def target(self, p, v, a, yaw):
-        """A set point, in the firmware's own frame, which begins where the vehicle stood."""
+        """A set point, sent in the firmware's own frame, which begins where the vehicle stood as the companion began."""
         if self.has_failed():
             self.aim = None
             return
-        self.aim, self.yaw = p, yaw
-        self.ground.send(mav.MAVLink_set_position_target_local_ned_message(int(self.said["t"] * 1e3) & 0xffffffff, 1, 1, 1, 0x800, *p[:2], p[2] + self.floor, *v, *a, yaw, 0))
+        self.aim, self.yaw, q = p, yaw, self.in_local(p)
+        self.ground.send(mav.MAVLink_set_position_target_local_ned_message(int(self.said["t"] * 1e3) & 0xffffffff, 1, 1, 1, 0x800, *q[:2], q[2] + self.floor, *self.turned(v, -1), *self.turned(a, -1), yaw - self.frame[3], 0))
 
     def hold(self, seconds):
         end = self.said["t"] + seconds
@@ -338,7 +379,7 @@ class Flight:
         g = self.ground
         self.until("mode GUIDED", 30, lambda: g.mode == GUIDED, lambda: g.command(mav.MAV_CMD_DO_SET_MODE, 1, GUIDED))
         self.until("arming", 60, lambda: g.is_armed, lambda: g.command(mav.MAV_CMD_COMPONENT_ARM_DISARM, 1))
-        self.floor = g.got["LOCAL_POSITION_NED"].z
+        self.floor = g.got["LOCAL_POSITION_NED"].z - self.in_local(self.said["p"])[2]
         self.until("take-off", 20, lambda: self.said["p"][2] < -HEIGHT_M * 0.8, lambda: g.command(mav.MAV_CMD_NAV_TAKEOFF, 0, 0, 0, 0, 0, 0, HEIGHT_M) if self.said["floor"] else None)
         self.advance(1500)
         self.is_judged = True
@@ -383,6 +424,7 @@ class Flight:
     def restart(self, away):
         """The companion is killed, and begins anew so much later."""
         self.counters.append(self.said["counter"])
+        self.away_t = self.said["t"]
         self.kill_companion()
         self.events.append((self.said["t"] + away, self.begin_anew))
 
@@ -390,6 +432,21 @@ class Flight:
         self.is_resuming = True
         self.start_companion()
         self.vehicle.do("mark")
+
+    def dock(self):
+        """The companion ends, and saves its map; after a rest it begins anew where it stands, in a local frame of its own."""
+        self.is_judged = False
+        position, yaw = self.place()
+        self.kill_companion(signal.SIGTERM)
+        end = self.said["t"] + self.row.dock
+        while self.said["t"] < end:
+            self.advance()
+        self.frame = None
+        self.start_companion()
+        begin = self.said["t"]
+        self.until("the place in the map", 10, lambda: self.frame)
+        self.found_s, (p, turn) = self.said["t"] - begin, self.place()
+        self.place_m, self.place_deg = math.dist(p, position), abs(math.degrees(math.remainder(turn - yaw, math.tau)))
 
     def reboot(self):
         g = self.ground
@@ -429,11 +486,17 @@ class Flight:
         else:
             self.eight(seconds)
         self.vision = self.said
-        if self.has_failed():
-            self.failsafe = f"mode {self.ground.mode}"
         self.go(hover, turn)
         self.hold(3)
+        if self.has_failed():
+            self.failsafe = f"mode {self.ground.mode}"
         self.land()
+        if row.dock:
+            self.dock()
+            self.take_off()
+            self.go((0, 0, -HEIGHT_M), 0.0)
+            self.hold(3)
+            self.land()
 
     # ---- its log -----------------------------------------------------------------------------------------------------------------------
 
@@ -462,6 +525,7 @@ class Flight:
                 process.kill()
                 process.wait()
         self.output.close()
+        self.mission.close()
         if self.vehicle:
             self.vehicle.end()
 
@@ -481,6 +545,8 @@ def verdict(flight):
         wrong.append("no failsafe acts")
     if not flight.failsafe and flight.ekf_m > max(row.ekf_m, flight.own_m + 0.1):
         wrong.append("the estimator is beside the truth")
+    if not flight.failsafe and flight.yaw_deg > YAW_DEG:
+        wrong.append("the estimator is turned")
     if not flight.failsafe and flight.aim_m > row.aim_m:
         wrong.append("beside its set point")
     if said["touch"] > 1.5:
@@ -489,6 +555,8 @@ def verdict(flight):
         wrong.append("reset_counter as before")
     if row.away and (flight.vision["worst_m"] > max(0.3, flight.own_m + 0.05) or flight.vision["worst_deg"] > 3 or flight.vision["worst_sigmas"] > 3 or not flight.vision["checked"]):
         wrong.append("goes on from a wrong pose")
+    if row.dock and not (flight.found_s <= 1.0 and flight.place_m <= 0.1 and flight.place_deg <= 3.0):
+        wrong.append("the place is not found within a second")
     return "; ".join(wrong)
 
 
@@ -516,7 +584,9 @@ def fly_row(programs, row, folder, instance=0, seconds=20.0):
     v = getattr(flight, "vision", None) or {"worst_m": 0, "worst_sigmas": 0, "age": [0, 0]}
     ratios = f"{' '.join(f'{r:.2f}' for r in log['ratio'])}; {log['lanes']}" if log else "no log"
     ends = f"; errors {' '.join(log['errors'])}" if log and log["errors"] else ""
-    own = f"; its own {flight.own_m:.2f} m off before its first message" if row.away else ""
+    own = f"; its own {flight.own_m:.2f} m off after {flight.blind_s:.2f} s without, {flight.back_m:.2f} m 2 s later" if row.away else ""
+    if row.dock:
+        own = f"; found after {flight.found_s:.2f} s, {flight.place_m:.2f} m and {flight.place_deg:.1f} degrees beside where it was"
     line = f"{row.name:36} {flight.ekf_m:8.2f} {flight.yaw_deg:6.1f} {flight.aim_m:8.2f} {v['worst_m']:7.2f} {v['worst_sigmas']:6.1f} {v['age'][0]:4.0f}-{v['age'][1]:<4.0f}  {ratios + ends:46} {'passed' if not why else 'FAILED: ' + why}{'; failsafe: ' + flight.failsafe if flight.failsafe else ''}{own}"
     return line, why, log["version"] if log else ""
 
@@ -536,6 +606,7 @@ class MadeUp:
 
     def __init__(self, row, **other):
         self.row, self.said, self.counters, self.failsafe, self.ekf_m, self.aim_m, self.own_m, self.yaw_deg = row, {"touch": 0.5}, [3], "", 0.1, 0.3, 0.1, 2.0
+        self.found_s, self.place_m, self.place_deg = 0.5, 0.05, 1.0
         self.vision = {"counter": 5, "worst_m": 0.2, "worst_deg": 1.0, "worst_sigmas": 2.0, "checked": 100}
         for name, value in other.items():
             setattr(self, name, {**getattr(self, name), **value} if isinstance(value, dict) else value)
@@ -543,12 +614,13 @@ class MadeUp:
 
 def sample(programs):
     """Verdicts on made-up flights; then, against the peer, a flight, and one in which its failsafe acts."""
-    plain, lost, again = Row("plain"), Row("lost", dead=4.0, lost=True), Row("again", away=(1, 1))
+    plain, lost, again, docked = Row("plain"), Row("lost", dead=4.0, lost=True), Row("again", away=(1, 1)), Row("docked", dock=1)
     for row, good, other in [(plain, True, {}), (lost, True, {"failsafe": "mode 9", "ekf_m": 9.0}), (again, True, {}), (plain, False, {"failsafe": "mode 9"}), (lost, False, {}),
-                             (plain, False, {"ekf_m": 0.31}), (plain, False, {"aim_m": 1.1}), (plain, False, {"said": {"touch": 2.0}}), *[(plain, False, {name: math.nan}) for name in ("ekf_m", "aim_m", "yaw_deg")], (lost, False, {"failsafe": "mode 9", "ekf_m": math.inf}), (again, False, {"vision": {"worst_m": math.nan}}), (again, False, {"counters": [5]}),
+                             (plain, False, {"ekf_m": 0.31}), (plain, False, {"aim_m": 1.1}), (plain, False, {"yaw_deg": 5.1}), (plain, False, {"said": {"touch": 2.0}}), *[(plain, False, {name: math.nan}) for name in ("ekf_m", "aim_m", "yaw_deg")], (lost, False, {"failsafe": "mode 9", "ekf_m": math.inf}), (again, False, {"vision": {"worst_m": math.nan}}), (again, False, {"counters": [5]}),
+                             (docked, True, {}), *[(docked, False, {name: value}) for name in ("found_s", "place_m", "place_deg") for value in (3.1, math.inf, math.nan)],
                              (again, False, {"vision": {"worst_deg": 4.0}}), (again, False, {"vision": {"worst_sigmas": 3.5}}), (again, False, {"vision": {"checked": 0}}), (again, False, {"vision": {"worst_m": 0.31}}), (again, True, {"vision": {"worst_m": 0.44}, "own_m": 0.4, "ekf_m": 0.44})]:
         check(f"verdict on {row.name} {other}", (not verdict(MadeUp(row, **other))) == good)
-    for row in Row("clean"), Row("companion killed", dead=3.0, lost=True, hover=True):
+    for row in Row("clean"), Row("companion killed", dead=3.0, lost=True, hover=True), Row("docked restart", dock=1.0, keep=False):
         with tempfile.TemporaryDirectory() as folder:
             line, why, _ = fly_row(programs, row, folder, 7, 4.0)
             print(line)
@@ -563,7 +635,7 @@ def table(programs, words):
     def option(key, value=None):
         return words[words.index(key) + 1] if key in words else value
     only, name, keep = option("--rows"), option("--full"), option("--keep")
-    more = [word for word in words[2:] if word not in ("--sitl", option("--sitl"), "--full", name, "--keep", keep)]
+    more = [word for word in words[3:] if word not in ("--sitl", option("--sitl"), "--full", name, "--keep", keep)]
     lines = [f"{time.strftime('%Y-%m-%d')}, {sources()}{': ' if more else ''}{' '.join(more)}", HEAD]
     print("\n".join(lines), flush=True)
     passed, versions, rows = 0, set(), [row for row in ROWS if not only or re.fullmatch(only, row.name)]
@@ -595,7 +667,7 @@ def table(programs, words):
 def main():
     words = sys.argv[1:]
     short_slices()
-    programs = {"vehicle": os.path.abspath(words[0]), "companion": os.path.abspath(words[1])}
+    programs = {"vehicle": os.path.abspath(words[0]), "companion": os.path.abspath(words[1]), "map": os.path.abspath(words[2])}
     if "--peer" in words:
         sample({**programs, "peer": True})
     else:
