@@ -21,7 +21,7 @@
 #define ROOM_M 3.6           /* of the hall beside the square: farther away is a wall, or through it */
 #define MESSAGES_MAX 64      /* under way to the pilot */
 #define SAMPLES_MAX 32       /* between two frames */
-#define SECOND 40            /* messages, at the most that ArduPilot gets */
+#define CONVERGES 24         /* messages: half a second, at the 40 a second that ArduPilot gets */
 
 static char text[700];
 
@@ -95,7 +95,7 @@ static void take_truth(struct run *run, const mavlink_message_t *m, int counter)
         double e[4];
         if (truth_error(&run->truth, run->pilot.now.t_ns, own_m, 0.0, e)) run->loop->own_m = square_root(dot(e, e));
     }
-    if (errors->messages <= SECOND) run->loop->has_same_counter = counter == run->counter_before;
+    if (errors->messages <= CONVERGES) run->loop->has_same_counter = counter == run->counter_before;
     run->loop->resumed_s = (double)(int64_t)(errors->first_ns - run->back_ns) * 1e-9;
 }
 

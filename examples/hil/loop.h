@@ -66,7 +66,7 @@ typedef struct loop {
     truth_errors_t before, after; /**< Errors of messages before a restart, and after it. */
     double resumed_s;             /**< From the restart's end to the stamp of the first message. */
     double own_m;                 /**< Error of the pilot's own position then. */
-    int has_same_counter;         /**< 1: reset_counter did not change in the first second after a restart. */
+    int has_same_counter;         /**< 1: reset_counter did not change within 0.6 s after a restart. */
     int has_crashed;              /**< 1: it hit the hall or turned over, and the flight ended there. */
 } loop_t;
 

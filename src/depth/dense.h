@@ -197,7 +197,7 @@ VF_FN uint32_t vf_dense_census(const uint8_t *pixels, const struct vf_level *l, 
     DIFFERS(4, 1, 0) DIFFERS(5, -1, 1) DIFFERS(6, 0, 1) DIFFERS(7, 1, 1)
 /* clang-format on */
 
-/** Bit of a camera 0 word that tells of an edge between a pixel and its neighbour at offset (u, v). */
+/** Bit of a camera 0 word that marks an edge between a pixel and its neighbour at offset (u, v). */
 VF_FN uint32_t vf_dense_edge_bit(int32_t u, int32_t v)
 {
     const int32_t at = 3 * (v + 1) + u + 1;

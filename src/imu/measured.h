@@ -23,8 +23,8 @@ VF_FN void vf_vio_rate_of(const vfront_imu_t *sample, const double bias[6], doub
     for (int k = 0; k < VF_AXES; k++) rate[k] = sample->gyro_rad_s[k] - bias[k];
 }
 
-/** Angular rate by many samples: Kalman filter of a random walk. A single sample has all its noise in what the rate
- *  tells, of the time offset above all. */
+/** Angular rate by many samples: Kalman filter of a random walk. The noise of a single sample would bias what the
+ *  rate measures, above all the time offset. */
 struct vf_imu_rate {
     uint64_t t_ns;         /* time of the last sample [ns]; 0: none yet */
     double value[VF_AXES], /* IMU axes, bias included [rad/s] */

@@ -141,7 +141,7 @@ static void jumps_are_not_learned(void **state)
 static double angle_to_truth(const float R[9], uint32_t number, uint32_t frames)
 {
     double T[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, trace = 0.0;
-    for (uint32_t i = EVERY * (number - frames) + 1; i <= every * number; i++) {
+    for (uint32_t i = EVERY * (number - frames) + 1; i <= EVERY * number; i++) {
         double step[9], product[9];
         synthetic_rotation(i, step);
         for (int k = 0; k < 9; k++)

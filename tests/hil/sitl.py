@@ -99,7 +99,7 @@ ROWS = [
     *restarts(),
     Row("motion blur, exposure of 16 ms", words=("--blur", "16")), Row("focal length 1 % too large", words=("--wrong", "1,0")), Row("cameras turned by 0.5 degrees", words=("--wrong", "0,0.5")),
     Row("companion's clock fast by 200 ppm", words=("--ppm", "200")), Row("accelerometer off by 0.3 m/s^2", words=("--accel", "0.3"), ekf_m=0.4),
-    Row("4 m/s", words=("--hall", "14"), fly="sprint", aim_m=1.6), Row("reboot of the autopilot on the ground", reboot=True), Row("companion killed for 10 s", dead=10.0, lost=True, hover=True),
+    Row("4 m/s", words=("--hall", "14"), fly="sprint"), Row("reboot of the autopilot on the ground", reboot=True), Row("companion killed for 10 s", dead=10.0, lost=True, hover=True),
     *[Row(f"docked restart{', file' if keep else ''}, map", dock=15.0, keep=keep) for keep in (False, True)],
 ]
 
